@@ -139,6 +139,13 @@ pub fn dtype(name: &str) -> PyErr {
     ))
 }
 
+/// Returns the exception for a vector without an axis for its components.
+pub fn no_components(field: &str) -> PyErr {
+    DefineError::new_err(format!(
+        "field {field:?} is a vector, and its shape has no axis for the components"
+    ))
+}
+
 /// Returns the exception for an argument that is not one of the names that it can be.
 pub fn choice(what: &str, given: &str, known: &str) -> PyErr {
     DefineError::new_err(format!("{what} cannot be {given:?}; use one of {known}"))

@@ -1,13 +1,10 @@
-//! Adds fields to a producer.
+//! Fields that Python declares.
 
-use crate::arrays::with_type;
 use crate::errors;
 use crate::values::{Values, attrs, centring, dtype, order};
 use pyo3::prelude::*;
-use tcasm_core::field::{Centering, DType, Element, Order};
-use tcasm_core::num_complex::Complex;
-use tcasm_producer::ndarray::IxDyn;
-use tcasm_producer::{FieldBuilder, Producer};
+use tcasm_core::field::{FieldDesc, Mesh};
+use tcasm_producer::Captured;
 
 /// A field as Python declares it.
 #[derive(FromPyObject)]
@@ -18,6 +15,7 @@ pub struct Declared {
     dtype: String,
     vector: bool,
     variable: bool,
+    handed_over: bool,
     order: String,
     ghosts: Option<Vec<[usize; 2]>>,
     unit: String,
@@ -30,59 +28,42 @@ pub struct Declared {
     in_checkpoints: bool,
 }
 
-/// Adds the field that is declared.
-pub fn add(producer: &mut Producer, field: Declared) -> PyResult<()> {
-    let dtype = dtype(&field.dtype)?;
-    with_type!(dtype, add_typed(producer, field))
-}
-
-fn add_typed<T: Element>(producer: &mut Producer, field: Declared) -> PyResult<()> {
-    let mesh = field.on.as_deref().map(|name| producer.mesh_handle(name));
-    let mesh = mesh.transpose().map_err(errors::define)?;
-    let mut builder = producer.field::<T, _>(&field.name, IxDyn(&field.shape));
-    builder = shaped(builder.unit(&field.unit), &field)?;
-    if let Some(mesh) = &mesh {
-        builder = builder.on(mesh);
+/// Returns the description of the field, and how it gets into versions.
+pub fn described(field: Declared) -> PyResult<(FieldDesc, Captured)> {
+    let mut desc = FieldDesc::new(&field.name, dtype(&field.dtype)?, &field.shape);
+    if field.vector {
+        split_components(&mut desc)?;
     }
-    if let Some(quantity) = &field.quantity {
-        builder = builder.quantity(quantity);
+    if let Some(ghosts) = field.ghosts {
+        desc.ghosts = ghosts;
     }
     if field.origin.is_some() || field.spacing.is_some() {
-        builder = builder.mesh(
-            field.origin.unwrap_or_default(),
-            field.spacing.unwrap_or([1.0; 3]),
-        );
+        desc.mesh = Some(Mesh {
+            origin: field.origin.unwrap_or_default(),
+            spacing: field.spacing.unwrap_or([1.0; 3]),
+        });
     }
-    if !field.in_checkpoints {
-        builder = builder.not_in_checkpoints();
+    desc.order = order(&field.order)?;
+    desc.unit = field.unit;
+    desc.centering = centring(&field.centring)?;
+    desc.on = field.on;
+    desc.quantity = field.quantity;
+    desc.attrs = attrs(field.attrs);
+    desc.not_in_checkpoints = !field.in_checkpoints;
+    if field.variable {
+        desc.capacity = Some(desc.length());
     }
-    for (name, value) in attrs(field.attrs) {
-        builder = builder.attr(&name, value);
-    }
-    builder.add().map_err(errors::define)?;
-    Ok(())
+    let captured = match field.handed_over {
+        true => Captured::HandedOver,
+        false => Captured::InPlace,
+    };
+    Ok((desc, captured))
 }
 
-/// Sets the layout of a field, and the place of its values.
-fn shaped<'p, T: Element>(
-    mut builder: FieldBuilder<'p, T, IxDyn>,
-    field: &Declared,
-) -> PyResult<FieldBuilder<'p, T, IxDyn>> {
-    if field.vector {
-        builder = builder.vector();
-    }
-    if field.variable {
-        builder = builder.variable();
-    }
-    if let Some(ghosts) = &field.ghosts {
-        builder = builder.ghosts(ghosts);
-    }
-    if order(&field.order)? == Order::F {
-        builder = builder.fortran_order();
-    }
-    Ok(match centring(&field.centring)? {
-        Centering::Point => builder,
-        Centering::Cell => builder.cell_centred(),
-        Centering::None => builder.no_centring(),
-    })
+/// Makes the last axis of the shape the components.
+fn split_components(desc: &mut FieldDesc) -> PyResult<()> {
+    let last = desc.shape.pop();
+    desc.components = last.ok_or_else(|| errors::no_components(&desc.name))?;
+    desc.ghosts.truncate(desc.shape.len());
+    Ok(())
 }

@@ -29,6 +29,8 @@ mod _tcasm {
     #[pymodule_export]
     use crate::checkpoint::{Checkpoint, checkpoint_files};
     #[pymodule_export]
+    use crate::live::Buffer;
+    #[pymodule_export]
     use crate::observer::Observer;
     #[pymodule_export]
     use crate::producer::Producer;

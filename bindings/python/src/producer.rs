@@ -3,7 +3,7 @@
 use crate::describe::FieldDict;
 use crate::errors;
 use crate::fields;
-use crate::live::{Shared, live};
+use crate::live::{Buffer, Shared, live};
 use crate::meshes;
 use crate::receipt::Receipt;
 use crate::values::{Value, Values, attrs, seconds};
@@ -55,7 +55,9 @@ impl Producer {
     }
 
     fn field(&self, py: Python<'_>, field: fields::Declared) -> PyResult<()> {
-        self.with(py, |p| fields::add(p, field))?
+        let (desc, captured) = fields::described(field)?;
+        let added = self.with(py, |p| p.add_described(&desc, captured))?;
+        added.map_err(errors::define)
     }
 
     fn mesh(&self, py: Python<'_>, mesh: meshes::Declared) -> PyResult<()> {
@@ -64,9 +66,56 @@ impl Producer {
         added.map_err(errors::define)
     }
 
-    fn array<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    /// Returns the live memory of a buffer.
+    fn array<'py>(
+        &self,
+        py: Python<'py>,
+        buffer: &Buffer,
+        writable: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.check()?;
-        live(py, &self.shared, name)
+        live(py, &self.shared, buffer, writable)
+    }
+
+    /// Returns the buffer that a field is bound to.
+    fn bound(&self, py: Python<'_>, name: &str) -> PyResult<Buffer> {
+        self.with(py, |p| {
+            let bound = p.bound(name).map_err(errors::define)?;
+            Buffer::new(p, name, bound)
+        })?
+    }
+
+    /// Returns another buffer like the one that a field is bound to.
+    fn buffer_like(&self, py: Python<'_>, name: &str) -> PyResult<Buffer> {
+        self.with(py, |p| {
+            let made = p.any_buffer_like(name).map_err(errors::define)?;
+            Buffer::new(p, name, made)
+        })?
+    }
+
+    fn bind(&self, py: Python<'_>, name: &str, buffer: &Buffer) -> PyResult<()> {
+        let bound = self.with(py, |p| p.bind_any(name, buffer.buffer).map(drop))?;
+        bound.map_err(errors::define)
+    }
+
+    fn rewrite(&self, py: Python<'_>, buffer: &Buffer) -> PyResult<()> {
+        let begun = self.with(py, |p| p.rewrite_any(buffer.buffer))?;
+        begun.map_err(errors::live)
+    }
+
+    fn mark_dirty(
+        &self,
+        py: Python<'_>,
+        buffer: &Buffer,
+        first: usize,
+        end: Option<usize>,
+    ) -> PyResult<()> {
+        let range = first..end.unwrap_or(usize::MAX);
+        self.with(py, |p| p.mark_dirty_any(buffer.buffer, range))
+    }
+
+    fn register_dma(&self, py: Python<'_>, buffer: &Buffer) -> PyResult<()> {
+        self.with(py, |p| p.register_dma_any(buffer.buffer))
     }
 
     fn describe(&self, py: Python<'_>, name: &str) -> PyResult<Option<FieldDict>> {

@@ -5,6 +5,7 @@ lists what there is.
 """
 
 from . import _fork as _fork
+from ._buffers import Buffer
 from ._checkpoints import Checkpoints, StoredVersion, open
 from ._errors import (
     AttachError,
@@ -32,6 +33,7 @@ from ._regions import Region, regions
 
 __all__ = [
     "AttachError",
+    "Buffer",
     "CannotPickle",
     "CheckpointError",
     "Checkpoints",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _tcasm
+from ._buffers import Buffer
 from ._errors import CannotPickle, DefineError, FieldNotFound
 from ._fields import Attr, Field, field_of
 
@@ -63,6 +64,8 @@ class Producer:
             }
         )
         self.name = name
+        #: The buffers that fields are bound to.
+        self._bound: dict[str, Buffer] = {}
         _open.add(self)
 
     def field(
@@ -73,6 +76,7 @@ class Producer:
         *,
         vector: bool = False,
         variable: bool = False,
+        handed_over: bool = False,
         order: str = "C",
         ghosts: Sequence[tuple[int, int]] | None = None,
         unit: str = "",
@@ -86,7 +90,9 @@ class Producer:
     ) -> NDArray[Any]:
         """Adds a field of zeros. Returns its live memory, to compute in. Ghost layers are part of
         the shape, and with ``vector`` its last axis is the components. A ``variable`` field has
-        room for the shape, and the length that `set_len` gives it."""
+        room for the shape, and the length that `set_len` gives it. A ``handed_over`` field is
+        rewritten whole before each publish, and versions get its pages without a copy: see
+        `rewrite`."""
         kind = np.dtype(dtype)
         if not kind.isnative:
             raise DefineError(f"{kind} is not in the byte order of this machine")
@@ -97,6 +103,7 @@ class Producer:
                 "dtype": kind.name,
                 "vector": vector,
                 "variable": variable,
+                "handed_over": handed_over,
                 "order": order,
                 "ghosts": ghosts,
                 "unit": unit,
@@ -109,6 +116,7 @@ class Producer:
                 "in_checkpoints": in_checkpoints,
             }
         )
+        self._bound[name] = Buffer(self._core, self._core.bound(name), name, handed_over)
         return self[name]
 
     def mesh(
@@ -145,7 +153,50 @@ class Producer:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Returns the live memory of a field: all that there is room for."""
-        return self._core.array(name)
+        return self._buffer(name).array
+
+    def _buffer(self, of: str | Buffer) -> Buffer:
+        if isinstance(of, Buffer):
+            return of
+        if of not in self._bound:
+            raise FieldNotFound(f"there is no field {of!r}; add it first")
+        return self._bound[of]
+
+    def buffer_like(self, name: str) -> Buffer:
+        """Returns another buffer like the one that a field is bound to, to compute into its
+        ``array``. Versions have it from the next one on that is published after `bind`."""
+        made = self._core.buffer_like(name)
+        return Buffer(self._core, made, name, self._buffer(name)._handed_over)
+
+    def bind(self, name: str, buffer: Buffer) -> Buffer:
+        """Binds a field to another buffer of the same shape, dtype and way of capture. Nothing is
+        copied. Returns the buffer that the field was bound to."""
+        self._core.bind(name, buffer._core)
+        old, self._bound[name] = self._bound[name], buffer
+        return old
+
+    def rewrite(self, of: str | Buffer) -> NDArray[Any]:
+        """Begins the next rewriting of a handed-over field or buffer, and returns its memory. The
+        content is undefined: write every element, ghost layers included, before the next publish.
+        From publish until here arrays of it are read-only, also those that this returned before.
+        Take no views of them along: a store through one would change the version. Of a field that
+        is computed in place this just returns the memory."""
+        return self._buffer(of)._rewrite()
+
+    def mark_dirty(self, of: str | Buffer, first: int = 0, end: int | None = None) -> None:
+        """Marks bytes ``first`` to ``end`` of a field or buffer as written. Call this after a write
+        that no tracker sees: by a device, or through another mapping."""
+        self._core.mark_dirty(self._in_place(of)._core, first, end)
+
+    def register_dma(self, of: str | Buffer) -> None:
+        """Declares that devices write a field or buffer from now on. It is then captured in every
+        version."""
+        self._core.register_dma(self._in_place(of)._core)
+
+    def _in_place(self, of: str | Buffer) -> Buffer:
+        buffer = self._buffer(of)
+        buffer._check_in_place()
+        return buffer
 
     def description(self, name: str) -> Field:
         """Returns the description of a field, as the next version will have it."""
@@ -177,7 +228,11 @@ class Producer:
         """Publishes all fields as the next version. Without a timeout it never waits: if there is
         no room it skips, and the changes are in the next version. The receipt says so: it is false,
         and has a reason. With a timeout it waits for room."""
-        return self._core.publish(step, time, timeout)
+        receipt = self._core.publish(step, time, timeout)
+        if receipt:
+            for buffer in self._bound.values():
+                buffer._published()
+        return receipt
 
     def rollback(self, version: int) -> tuple[int, float]:
         """Restores all fields to a version that exists. Returns its step and time."""
