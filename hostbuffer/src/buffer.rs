@@ -170,6 +170,7 @@ impl HostBuffer {
             (false, true) => Seal::Sealed,
             (false, false) => return Err(HostBufferError::Forked),
         };
+        let (section, bytes) = (section.name.clone(), section.bytes);
         let why = match seal {
             // SAFETY: the section is mapped as long as this buffer lives. Its object is sealed, so
             // no process can change or shorten it. The kernel seals an object only when it is
@@ -177,17 +178,16 @@ impl HostBuffer {
             // it only once (see `Keeper::close`).
             Seal::Sealed => unsafe {
                 let first = self.as_ptr().add(place);
-                return Ok(std::slice::from_raw_parts(first, section.bytes));
+                return Ok(std::slice::from_raw_parts(first, bytes));
             },
-            Seal::Failed(why) => why,
+            Seal::Failed(why) => return Err(HostBufferError::NotSealed { section, why }),
             Seal::Open => format!("no process has sealed it within {timeout:?}"),
             Seal::Wanted => format!(
                 "some process has not answered within {timeout:?}, or a device or a system call \
                  uses its memory"
             ),
         };
-        let section = section.name.clone();
-        Err(HostBufferError::NotSealed { section, why })
+        Err(HostBufferError::SealTimeout { section, why })
     }
 
     /// Returns an error in a forked child.

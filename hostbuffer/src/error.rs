@@ -230,6 +230,14 @@ pub enum HostBufferError {
         /// The obstacle.
         why: String,
     },
+    /// A section was not sealed in time.
+    #[error("section {section:?} was not sealed in time: {why}")]
+    SealTimeout {
+        /// The section.
+        section: String,
+        /// The obstacle.
+        why: String,
+    },
     /// The section is in other memory than this call is for.
     #[error(
         "section {section:?} is in {is}; `device_section` is for device memory, and all else for \

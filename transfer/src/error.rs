@@ -106,6 +106,9 @@ pub enum TransferError {
     /// The owner did not answer in time.
     #[error("the owner has not answered within {0:?}; it may be stopped. Connect again")]
     TimedOut(Duration),
+    /// The program has ended the wait.
+    #[error("the program was interrupted while it waited for the owner; connect again")]
+    Interrupted,
     /// The answer of the owner makes no sense.
     #[error("the owner has answered nonsense: {0}; the connection is not used any more")]
     Nonsense(&'static str),

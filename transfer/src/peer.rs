@@ -28,6 +28,8 @@ use tcasm_core::sys::time::deadline;
 
 /// How long a peer waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a peer waits between two looks whether it is interrupted.
+const SLICE: Duration = Duration::from_millis(40);
 /// The largest number of bytes for which the ring is used though others work: a second copy takes
 /// less time than a second message.
 const SMALL: u64 = 64 << 10;
@@ -79,6 +81,7 @@ pub struct Peer {
     /// The files of declarations, or `None` for those that have none for this peer.
     files: HashMap<Cookie, Option<Arc<MemoryFile>>>,
     timeout: Duration,
+    interrupted: Option<fn() -> bool>,
     /// The number of replies that nobody waits for.
     unread: usize,
     ended: bool,
@@ -108,6 +111,7 @@ impl Peer {
             ring: None,
             files: HashMap::new(),
             timeout: TIMEOUT,
+            interrupted: None,
             unread: 0,
             ended: false,
             process: Process::current(),
@@ -139,6 +143,13 @@ impl Peer {
     /// Sets how long to wait for an answer.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
+    }
+
+    /// Calls `interrupted` about every 40 ms while a call waits for the owner. If it returns true,
+    /// the call fails with [`TransferError::Interrupted`], and the connection ends. This is for
+    /// interpreters, whose signal handlers only make a note.
+    pub fn set_interrupted(&mut self, interrupted: fn() -> bool) {
+        self.interrupted = Some(interrupted);
     }
 
     /// Asks what a cookie stands for.
@@ -368,7 +379,8 @@ impl Peer {
         let end = deadline(self.timeout);
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let ms = left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
+            let slice = self.interrupted.map_or(left, |_| left.min(SLICE));
+            let ms = slice.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
             let handle = self.owner.handle().unwrap_or(self.socket.as_fd());
             let input = PollFlags::POLLIN;
             let mut fds = [
@@ -381,6 +393,9 @@ impl Peer {
             ) {
                 Ok(n) if n > 0 && fds[0].any() == Some(true) => return Ok(()),
                 Ok(n) if n > 0 => return Err(TransferError::OwnerGone),
+                _ if self.interrupted.is_some_and(|look| look()) => {
+                    return Err(TransferError::Interrupted);
+                }
                 // A signal that the program handles must not end the wait.
                 Ok(_) | Err(Errno::EINTR) if !left.is_zero() => {}
                 _ => return Err(TransferError::TimedOut(self.timeout)),

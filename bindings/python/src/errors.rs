@@ -2,8 +2,10 @@
 
 use pyo3::PyErr;
 use tcasm_core::field::DType;
+use tcasm_hostbuffer as hostbuffer;
 use tcasm_observer as observer;
 use tcasm_producer as producer;
+use tcasm_transfer as transfer;
 
 mod classes {
     use pyo3::import_exception;
@@ -22,6 +24,12 @@ mod classes {
     import_exception!(tcasm._errors, CreateError);
     import_exception!(tcasm._errors, DefineError);
     import_exception!(tcasm._errors, CheckpointError);
+    import_exception!(tcasm._errors, DeclareError);
+    import_exception!(tcasm._errors, TransferError);
+    import_exception!(tcasm._errors, CookieEnded);
+    import_exception!(tcasm._errors, OwnerGone);
+    import_exception!(tcasm._errors, OwnerSilent);
+    import_exception!(tcasm._errors, HostBufferError);
 }
 use classes::*;
 
@@ -128,6 +136,46 @@ pub fn rollback(error: producer::RollbackError) -> PyErr {
         E::Forked => forked("producer"),
         E::NotYet { .. } | E::Gone { .. } => VersionGone::new_err(error.to_string()),
         _ => Error::new_err(error.to_string()),
+    }
+}
+
+/// Returns the exception for memory that could not be declared.
+pub fn declare(error: transfer::DeclareError) -> PyErr {
+    match error {
+        transfer::DeclareError::Forked => forked("owner"),
+        _ => DeclareError::new_err(error.to_string()),
+    }
+}
+
+/// Returns the exception for memory that peers would write, and that is not shared memory.
+pub fn write_needs_shared() -> PyErr {
+    DeclareError::new_err("peers may write only memory that is made for it: tcasm.SharedArray")
+}
+
+/// Returns the exception for a transfer that failed.
+pub fn transfer(error: transfer::TransferError) -> PyErr {
+    use transfer::{Status, TransferError as E};
+    let text = error.to_string();
+    match error {
+        E::Refused(Status::NoCookie | Status::Revoked | Status::Used) => CookieEnded::new_err(text),
+        E::Connect { .. } | E::OwnerGone => OwnerGone::new_err(text),
+        E::TimedOut(_) => OwnerSilent::new_err(text),
+        E::Forked => forked("peer"),
+        _ => TransferError::new_err(text),
+    }
+}
+
+/// Returns the exception for memory in several pieces, which an array cannot show.
+pub fn not_in_one_piece() -> PyErr {
+    TransferError::new_err("the declared array is not in one piece in memory; read it, do not map it")
+}
+
+/// Returns the exception for a host buffer that a process did not get, or could not seal.
+pub fn host_buffer(error: hostbuffer::HostBufferError) -> PyErr {
+    use hostbuffer::HostBufferError as E;
+    match error {
+        E::Forked => forked("host buffer"),
+        _ => HostBufferError::new_err(error.to_string()),
     }
 }
 

@@ -87,5 +87,29 @@ class CheckpointError(Error):
     """A checkpoint cannot be read."""
 
 
+class DeclareError(Error, ValueError):
+    """Memory cannot be declared."""
+
+
+class TransferError(Error):
+    """Bytes could not be transferred."""
+
+
+class CookieEnded(TransferError, LookupError):
+    """The cookie was used or revoked, or is none of this owner."""
+
+
+class OwnerGone(TransferError):
+    """The owner has ended, or nobody answers at the address."""
+
+
+class OwnerSilent(TransferError, TimeoutError):
+    """The owner does not answer."""
+
+
+class HostBufferError(Error):
+    """This process did not get a host buffer, or could not seal a section."""
+
+
 class CannotPickle(Error, TypeError):
     """The object cannot be sent to another process."""

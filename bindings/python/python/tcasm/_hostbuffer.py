@@ -1,0 +1,102 @@
+"""Host buffers: memory that exists once per host, at the same address in every process of a job."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _tcasm
+from ._errors import CannotPickle, NotReady
+
+
+class HostBuffer:
+    """A buffer of the processes of ``job`` on this host, in sections of so many bytes::
+
+        with tcasm.HostBuffer("weather", {"table": 8 << 20}, processes=64) as buffer:
+            if buffer.created:
+                buffer.section("table").view("float64")[:] = compute()
+                buffer.seal("table")
+            table = buffer.wait_sealed("table").view("float64")
+
+    With ``processes`` all of them get the buffer within ``timeout`` seconds, or none does. There
+    are no locks: initialise a section once, then read it. Arrays keep the memory when this is
+    closed. A process can have the buffer of a job only once at a time.
+    """
+
+    def __init__(
+        self,
+        job: str,
+        sections: Mapping[str, int],
+        *,
+        processes: int | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        self._core = _tcasm.HostBuffer(job, list(sections.items()), processes, timeout)
+        self.job = job
+        #: The writable arrays of each section, which become read-only when it is sealed.
+        self._arrays: dict[str, list[weakref.ref[NDArray[np.uint8]]]] = {}
+
+    @property
+    def address(self) -> int:
+        """The address of the first byte, the same in all processes."""
+        return self._core.address
+
+    @property
+    def created(self) -> bool:
+        """True in the process that created the buffer, and so is the one that fills it."""
+        return self._core.created
+
+    def section(self, name: str) -> NDArray[np.uint8]:
+        """Returns the bytes of a section, writable unless it is sealed. Use ``.view(dtype)``.
+
+        Any process can seal it. Then a store to an array that was made before ends this process
+        with a SIGSEGV. (`seal` and `wait_sealed` make the arrays that this returned read-only, but
+        not views of them.)"""
+        array = self._core.section(name)
+        if array.flags.writeable:
+            self._arrays.setdefault(name, []).append(weakref.ref(array))
+        return array
+
+    def seal(self, name: str) -> None:
+        """Makes a section read-only in all processes, for ever. Drop views of it before."""
+        self._close(name)
+        self._core.seal(name)
+
+    def wait_sealed(self, name: str, timeout: float | None = None) -> NDArray[np.uint8]:
+        """Waits until a process has sealed a section, and returns its bytes, which never change.
+        Raises `NotReady` after ``timeout`` seconds."""
+        if not self._core.wait_sealed(name, timeout):
+            raise NotReady(f"section {name!r} was not sealed within {timeout} s")
+        self._close(name)
+        return self._core.section(name)
+
+    def _close(self, name: str) -> None:
+        """Makes arrays of a section read-only."""
+        for found in self._arrays.pop(name, []):
+            array = found()
+            if array is not None:
+                array.flags.writeable = False
+
+    def close(self) -> None:
+        """Lets go of the buffer. It is unmapped when no array of it lives."""
+        self._core.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._core.closed
+
+    def __enter__(self) -> HostBuffer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise CannotPickle("cannot pickle a host buffer; each process makes it by the job's name")
+
+    def __repr__(self) -> str:
+        return f"<HostBuffer {self.job!r} at {self.address:#x}{' closed' if self.closed else ''}>"

@@ -1,0 +1,109 @@
+"""Host buffers of several processes."""
+
+import gc
+import time
+
+import numpy as np
+import pytest
+
+import tcasm
+
+#: A process of the job, which runs each line that it reads, and prints what `found` is then.
+MEMBER = """
+    import sys, numpy as np, tcasm
+    found = None
+    buffer = tcasm.HostBuffer("job", {"table": 8000, "rest": 100}, processes=3)
+    print(buffer.address, buffer.created)
+    for line in sys.stdin:
+        try:
+            exec(line)
+        except tcasm.Error as error:
+            found = type(error).__name__
+        print(found)
+"""
+
+
+def test_processes_share_a_table_and_seal_it(program):
+    members = [program(MEMBER) for _ in range(2)]
+
+    def do(text):
+        for member in members:
+            member.tell(text)
+        return [member.line() for member in members]
+
+    with tcasm.HostBuffer("job", {"table": 8000, "rest": 100}, processes=3) as buffer:
+        lines = [member.line().split() for member in members]
+        assert {int(address) for address, _ in lines} == {buffer.address}
+        created = [made == "True" for _, made in lines] + [buffer.created]
+        assert sum(created) == 1
+        table = buffer.section("table")
+        assert table.nbytes == 8000 and table.ctypes.data == buffer.address
+        table.view("float64")[:] = np.arange(1000.0)
+        assert do("found = buffer.section('table').view('float64').sum()") == ["499500.0"] * 2
+        assert do("found = buffer.wait_sealed('table', timeout=0)") == ["NotReady"] * 2
+        buffer.seal("table")
+        found = "buffer.wait_sealed('table', timeout=60)"
+        text = f"found = {found}.view('float64').sum(), {found}.flags.writeable"
+        assert do(text) == ["(499500.0, False)"] * 2
+        assert do("found = buffer.section('table').flags.writeable") == ["False"] * 2
+        assert do("found = buffer.section('rest').flags.writeable") == ["True"] * 2
+        assert (buffer.wait_sealed("table").view("float64") == np.arange(1000.0)).all()
+        with pytest.raises(ValueError, match="read-only"):
+            table[0] = 1
+        buffer.section("rest")[:] = 5
+        assert do("found = buffer.section('rest').sum()") == ["500"] * 2
+
+
+def test_arrays_keep_a_buffer_that_is_closed():
+    with tcasm.HostBuffer("job", {"table": 4096}) as buffer:
+        table = buffer.section("table")[8:16]
+        with pytest.raises(tcasm.HostBufferError, match="already"):
+            tcasm.HostBuffer("job", {"table": 4096})
+    del buffer
+    gc.collect()
+    table[:] = 7
+    assert table.sum() == 56
+    with pytest.raises(tcasm.HostBufferError, match="already"):
+        tcasm.HostBuffer("job", {"table": 4096})
+    del table
+    gc.collect()
+    with tcasm.HostBuffer("job", {"table": 4096}) as again:
+        assert again.created and not again.section("table").any()
+    with pytest.raises(tcasm.Closed):
+        again.section("table")
+
+
+def test_missing_processes_and_wrong_sections_are_errors():
+    with pytest.raises(tcasm.HostBufferError, match="1 of 2 processes"):
+        tcasm.HostBuffer("job", {"table": 4096}, processes=2, timeout=0.1)
+    with pytest.raises(tcasm.HostBufferError):
+        tcasm.HostBuffer("job", {})
+    with tcasm.HostBuffer("job", {"table": 4096}) as buffer:
+        for call in (buffer.section, buffer.seal, buffer.wait_sealed):
+            with pytest.raises(tcasm.HostBufferError, match="no section 'x'|no section \"x\""):
+                call("x")
+
+
+WAIT = """
+    import tcasm
+    try:
+        print("waiting")
+        {}
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tcasm.HostBuffer('job', {'table': 4096}, processes=2, timeout=1e9)",
+        "tcasm.HostBuffer('job', {'table': 4096}).wait_sealed('table')",
+    ],
+)
+def test_keyboard_interrupt_ends_a_wait(program, call):
+    waiting = program(WAIT.format(call))
+    assert waiting.line() == "waiting"
+    time.sleep(0.3)
+    waiting.interrupt()
+    assert waiting.end().strip() == "interrupted"

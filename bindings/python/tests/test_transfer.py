@@ -1,0 +1,194 @@
+"""Transfers between processes, by cookie."""
+
+import gc
+import pickle
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import tcasm
+
+#: An owner. For each line that it reads, it runs that, and prints what `found` is then.
+OWNER = """
+    import sys, numpy as np, tcasm
+    found = None
+    with tcasm.Owner() as owner:
+        shared = tcasm.SharedArray((4, 5), "int32")
+        shared[:] = np.arange(20).reshape(4, 5)
+        plain = np.arange(300_000.0).reshape(300, 1000)
+        print(owner.address)
+        for line in sys.stdin:
+            exec(line)
+            print(found)
+"""
+
+
+class OtherOwner:
+    def __init__(self, program):
+        self.program = program(OWNER)
+        self.address = self.program.line()
+
+    def do(self, text):
+        self.program.tell(text)
+        return self.program.line()
+
+    def declare(self, text):
+        return bytes.fromhex(self.do(f"found = owner.declare({text}).hex()"))
+
+
+@pytest.fixture
+def owner(program):
+    return OtherOwner(program)
+
+
+@pytest.fixture(params=[None, "ring"])
+def peer(owner, request):
+    with tcasm.Peer(owner.address, only=request.param) as found:
+        yield found
+
+
+def test_strided_arrays_are_read_in_the_order_of_their_indices(owner, peer):
+    plain = np.arange(300_000.0).reshape(300, 1000)
+    for text in ("", "[:, 3]", "[::-1, 10:500:7]", "[5:6, ::-1]", ".T[:3]"):
+        cookie = owner.declare("plain" + text)
+        assert len(cookie) == 16 and peer.describe(cookie).access == "read"
+        wanted = eval("plain" + text)
+        assert (peer.read(cookie).view("float64") == wanted.ravel()).all()
+        out = np.empty(wanted.shape)
+        assert peer.read(cookie, out) is out and (out == wanted).all()
+        last = np.empty(2)
+        peer.read(cookie, last, offset=wanted.nbytes - 16)
+        assert last.tolist() == wanted.ravel()[-2:].tolist()
+        with pytest.raises(tcasm.TransferError, match="beyond the end"):
+            peer.read(cookie, last, offset=wanted.nbytes - 8)
+
+
+def test_peers_write_shared_arrays_and_views_of_them(owner, peer):
+    cookie = owner.declare("shared[:, 1:3], 'readwrite'")
+    peer.write(cookie, np.array([[-1, -2]] * 4, "int32"))
+    peer.write(cookie, np.full(1, 7, "int32"), offset=4)
+    assert owner.do("found = shared[:2].tolist()") == "[[0, -1, 7, 3, 4], [5, -1, -2, 8, 9]]"
+    assert (peer.read(cookie).view("int32")[:4] == [-1, 7, -1, -2]).all()
+    for text, use in (("shared", peer.write), ("shared, 'write'", peer.read)):
+        with pytest.raises(tcasm.TransferError, match="does not allow"):
+            use(owner.declare(text), np.zeros(1, "int32"))
+
+
+def test_mapped_array_shows_what_the_owner_writes_and_outlives_it(owner):
+    with tcasm.Peer(owner.address) as peer:
+        cookie = owner.declare("shared[1:3]")
+        assert peer.describe(cookie) == tcasm.Declared(40, "read", True, False, None)
+        values = peer.map(cookie).view("int32")
+        assert values.tolist() == list(range(5, 15))
+        owner.do("shared[1, 0] = 100")
+        assert values[0] == 100
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            values.flags.writeable = True
+        with pytest.raises(tcasm.TransferError, match="one piece"):
+            peer.map(owner.declare("shared[:, 0]"))
+        with pytest.raises(tcasm.TransferError, match="no file"):
+            peer.map(owner.declare("plain"))
+    del peer
+    owner.program.kill()
+    gc.collect()
+    assert values[0] == 100
+
+
+def test_cookies_end_when_they_are_revoked_or_used(owner, peer):
+    cookie = owner.declare("shared")
+    assert owner.do(f"found = owner.revoke(bytes.fromhex('{cookie.hex()}'), 60)") == "True"
+    once = owner.declare("plain, once=True")
+    assert peer.describe(once).once
+    assert peer.read(once).view("float64").sum() == 300_000 * 299_999 / 2
+    for ended, why in ((cookie, "revoked"), (once, "one use"), (bytes(16), "no such cookie")):
+        with pytest.raises(tcasm.CookieEnded, match=why):
+            peer.read(ended, np.empty(1))
+    for wrong in (b"short", bytes(17)):
+        with pytest.raises(ValueError):
+            peer.describe(wrong)
+
+
+def test_declared_memory_lives_until_it_is_revoked(owner, peer):
+    cookie = owner.declare("np.full(100_000, 7.0)")
+    other = owner.declare("tcasm.SharedArray(100_000)[10:] + 3.0")
+    owner.do("import gc; gc.collect(); more = [np.zeros(100_000) for _ in range(9)]")
+    assert (peer.read(cookie).view("float64") == 7.0).all()
+    assert (peer.read(other).view("float64") == 3.0).all()
+    assert owner.do("found = owner.declarations") == "2"
+    owner.do(f"found = owner.revoke(bytes.fromhex('{cookie.hex()}'))")
+    assert owner.do("found = owner.declarations") == "1"
+
+
+def test_wrong_declarations_are_errors_with_advice():
+    with tcasm.Owner() as owner:
+        for array, access, why in (
+            (np.zeros(4), "readwrite", "SharedArray"),
+            (np.zeros(4), "rw", "readwrite"),
+            (np.zeros(0), "read", "at least one byte"),
+            (np.array([object()]), "read", "Python objects"),
+            (np.broadcast_to(np.zeros(1), 9), "read", "overlap"),
+        ):
+            with pytest.raises(ValueError, match=why):
+                owner.declare(array, access)
+        fixed = tcasm.SharedArray(4)
+        fixed.flags.writeable = False
+        with pytest.raises(tcasm.DeclareError, match="read-only"):
+            owner.declare(fixed, "write")
+        with pytest.raises(TypeError, match="address"):
+            pickle.dumps(owner)
+    with pytest.raises(tcasm.Closed):
+        owner.declare(np.zeros(4))
+    with pytest.raises(tcasm.OwnerGone):
+        tcasm.Peer(owner.address)
+
+
+def test_arrays_that_cannot_be_used_as_they_are_are_refused(owner, peer):
+    cookie = owner.declare("plain")
+    fixed = np.zeros(4)
+    fixed.flags.writeable = False
+    for out, why in ((np.zeros((4, 4)).T[:2], "contiguous"), (fixed, "read-only")):
+        with pytest.raises(tcasm.TransferError, match=why):
+            peer.read(cookie, out)
+    with pytest.raises(tcasm.TransferError, match="no bytes"):
+        peer.read(cookie, offset=300_000 * 8)
+
+
+def test_dead_owner_is_noticed_and_named(owner, peer):
+    cookie = owner.declare("plain")
+    owner.program.kill()
+    with pytest.raises(tcasm.OwnerGone):
+        peer.read(cookie)
+
+
+PEER = """
+    import sys, tcasm
+    with tcasm.Peer(sys.stdin.readline().strip()) as peer:
+        cookie = bytes.fromhex(sys.stdin.readline())
+        print("connected")
+        sys.stdin.readline()
+        print("waiting")
+        try:
+            peer.read(cookie)
+        except KeyboardInterrupt:
+            print("interrupted")
+        try:
+            peer.read(cookie)
+        except tcasm.TransferError as error:
+            print("connect again" in str(error))
+"""
+
+
+def test_keyboard_interrupt_ends_a_wait_for_a_stopped_owner(owner, program):
+    cookie = owner.declare("plain")
+    waiting = program(PEER)
+    waiting.tell(owner.address)
+    waiting.tell(cookie.hex())
+    assert waiting.line() == "connected"
+    owner.program.process.send_signal(signal.SIGSTOP)
+    waiting.tell()
+    assert waiting.line() == "waiting"
+    time.sleep(0.2)
+    waiting.interrupt()
+    assert waiting.end().split() == ["interrupted", "True"]
