@@ -12,6 +12,7 @@
 
 use crate::status::Failure;
 use std::ffi::{CStr, CString, c_char};
+use tcasm_transfer::{Access, Declaration, Layout};
 
 /// A text from C.
 #[repr(transparent)]
@@ -108,6 +109,12 @@ impl<T: Plain> List<T> {
             true => Ok(None),
             false => self.array(what).map(Some),
         }
+    }
+}
+
+impl<T> List<T> {
+    pub fn is_null(&self) -> bool {
+        self.0.is_null()
     }
 }
 
@@ -215,6 +222,15 @@ impl<T: Growing> Sized<T> {
         }
         Ok(())
     }
+}
+
+/// Declares memory of C for peers.
+pub fn declared(layout: Layout, access: Access) -> Result<Declaration, Failure> {
+    // SAFETY: C promises (see `tcasm_declare`) that the memory stays mapped and is used for nothing
+    // else until the cookie is revoked, and that it may be read, and written if `access` says so.
+    // No reference of Rust to it exists: functions of this crate make such references only during
+    // calls, of memory that C promises nobody else uses meanwhile.
+    Ok(unsafe { Declaration::live(layout, access) }?)
 }
 
 /// Fails if there cannot be `count` values at `pointer`.

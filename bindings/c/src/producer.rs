@@ -42,7 +42,7 @@ pub extern "C" fn tcasm_create(
     producer: Out<Handle<Producer>>,
 ) -> c_int {
     call(|| {
-        let builder = builder(name.get("the name of the region")?, options)?.capacity(capacity);
+        let builder = builder(name.get("the name of the region")?, capacity, options)?;
         give(&producer, || {
             Ok(Producer {
                 inner: Turns::new(builder.create()?),

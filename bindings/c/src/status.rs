@@ -3,8 +3,10 @@
 use crate::border::c_text;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
+use tcasm_hostbuffer as hostbuffer;
 use tcasm_observer as observer;
 use tcasm_producer as producer;
+use tcasm_transfer as transfer;
 
 /// All is well.
 pub const TCASM_OK: c_int = 0;
@@ -16,7 +18,7 @@ pub const TCASM_END_OF_STREAM: c_int = 2;
 pub const TCASM_SKIPPED: c_int = 3;
 /// Another error.
 pub const TCASM_OTHER_ERROR: c_int = -1;
-/// The producer died. Its last version can still be read.
+/// The producer died. Its last version can still be read. Or the owner of declared memory died.
 pub const TCASM_PRODUCER_LOST: c_int = -2;
 /// The producer has revoked this observer. Release its versions and attach again.
 pub const TCASM_REVOKED: c_int = -3;
@@ -42,6 +44,9 @@ pub const TCASM_NOT_FOUND: c_int = -12;
 pub const TCASM_NOT_CREATED: c_int = -13;
 /// The field or mesh could not be added or changed.
 pub const TCASM_NOT_DEFINED: c_int = -14;
+/// The owner of declared memory refuses: the cookie is unknown, revoked or used, or does not allow
+/// this access.
+pub const TCASM_REFUSED: c_int = -15;
 /// A defect of the library. Please report the text of `tcasm_last_error`.
 pub const TCASM_INTERNAL_ERROR: c_int = -100;
 
@@ -125,6 +130,7 @@ names!(
     TCASM_NOT_FOUND,
     TCASM_NOT_CREATED,
     TCASM_NOT_DEFINED,
+    TCASM_REFUSED,
     TCASM_INTERNAL_ERROR
 );
 
@@ -193,5 +199,29 @@ statuses! {
         producer::RollbackError::Forked => TCASM_FORKED,
         producer::RollbackError::NotYet { .. } => TCASM_VERSION_GONE,
         producer::RollbackError::Gone { .. } => TCASM_VERSION_GONE,
+    }
+    observer::GroupError, or TCASM_OTHER_ERROR {
+        observer::GroupError::NotFound { .. } => TCASM_REGION_NOT_FOUND,
+        observer::GroupError::Name(_) => TCASM_INVALID_ARGUMENT,
+        observer::GroupError::NotReady { .. } => TCASM_NOT_READY,
+        observer::GroupError::EndOfStream { .. } => TCASM_END_OF_STREAM,
+    }
+    transfer::OwnerError, or TCASM_NOT_CREATED {}
+    transfer::DeclareError, or TCASM_NOT_DEFINED {
+        transfer::DeclareError::Forked => TCASM_FORKED,
+    }
+    transfer::FieldError, or TCASM_NOT_DEFINED {}
+    transfer::TransferError, or TCASM_OTHER_ERROR {
+        transfer::TransferError::Refused(_) => TCASM_REFUSED,
+        transfer::TransferError::OwnerGone => TCASM_PRODUCER_LOST,
+        transfer::TransferError::TimedOut(_) => TCASM_NOT_READY,
+        transfer::TransferError::Forked => TCASM_FORKED,
+    }
+    hostbuffer::HostBufferError, or TCASM_NOT_CREATED {
+        hostbuffer::HostBufferError::Forked => TCASM_FORKED,
+        hostbuffer::HostBufferError::Name(_) => TCASM_INVALID_ARGUMENT,
+        hostbuffer::HostBufferError::Layout(_) => TCASM_INVALID_ARGUMENT,
+        hostbuffer::HostBufferError::NoSection(_) => TCASM_NOT_FOUND,
+        hostbuffer::HostBufferError::NotSealed { .. } => TCASM_NOT_READY,
     }
 }

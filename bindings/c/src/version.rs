@@ -37,6 +37,10 @@ impl Version {
         }
     }
 
+    pub fn inner(&self) -> &tcasm_observer::Version {
+        &self.inner
+    }
+
     fn field(&self, name: &str) -> Result<&FieldDesc, Failure> {
         let names = || self.inner.table().fields.iter().map(|f| f.name.as_str());
         self.inner.field(name).ok_or_else(|| {

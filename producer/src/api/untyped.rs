@@ -119,7 +119,10 @@ impl Producer {
     /// handles make sure of that by their types.
     fn check_same_capture(&self, field: usize, buffer: usize) -> Result<(), DefineError> {
         let handed_over = |b: usize| matches!(self.table.buffers[b].memory, Memory::HandedOver(_));
-        let FieldInfo { desc, buffer: bound } = &self.table.fields[field];
+        let FieldInfo {
+            desc,
+            buffer: bound,
+        } = &self.table.fields[field];
         match handed_over(buffer) == handed_over(*bound) {
             true => Ok(()),
             false => Err(DefineError::OtherShape {
