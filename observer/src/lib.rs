@@ -71,8 +71,8 @@ pub use sockets::{Socket, sockets};
 pub use stats::ObserverStats;
 pub use streams::Versions;
 pub use tcasm_core::field::{
-    Attr, Block, CellType, Cells, Centering, DType, Element, FieldDesc, FieldTable, Kind, Mesh,
-    MeshDesc, MeshKind, MeshSize, Order, RegionPtr,
+    Attr, Block, CellType, Cells, Centering, DType, Element, FieldDesc, FieldTable, GlobalPlace,
+    Kind, Mesh, MeshDesc, MeshKind, MeshSize, Order, RegionPtr,
 };
 pub use tcasm_core::format::pagemap::Run;
 pub use tcasm_core::format::stamp::Stamp;
