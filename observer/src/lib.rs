@@ -62,7 +62,10 @@ mod windows;
 
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use every::EveryVersion;
-pub use group::{FieldBlock, GroupError, GroupObserver, GroupVersion};
+pub use group::{
+    FieldBlock, GlobalArrayError, GlobalBlock, GlobalField, GlobalView, GroupError, GroupObserver,
+    GroupVersion, Row, Rows,
+};
 pub use held::Held;
 pub use info::RegionInfo;
 pub use ndarray;

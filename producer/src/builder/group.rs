@@ -30,10 +30,10 @@ impl Group {
     /// the rank, the numbers of ranks in all and on this host, and the name of the run.
     ///
     /// Launchers are, in this order: `mpirun` of Open MPI, Hydra (MPICH), PMIx, and `srun` of
-    /// Slurm. `TCASM_RANK`, `TCASM_RANKS`, `TCASM_LOCAL_RANKS` and `TCASM_RUN` tell what the launcher does
-    /// not, and come first. `docs/jobs.md` has the table of variables. A program that no launcher
-    /// has started is the only rank. If a launcher has told a part only, or a wrong number, the
-    /// error has all variables that were looked at, with their values.
+    /// Slurm. `TCASM_RANK`, `TCASM_RANKS`, `TCASM_LOCAL_RANKS` and `TCASM_RUN` tell what the
+    /// launcher does not, and come first. `docs/jobs.md` has the table of variables. A program that
+    /// no launcher has started is the only rank. If a launcher has told a part only, or a wrong
+    /// number, the error has all variables that were looked at, with their values.
     pub fn from_env() -> Result<Self, EnvError> {
         let Told {
             rank,

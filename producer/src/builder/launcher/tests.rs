@@ -243,8 +243,8 @@ fn told_by(launcher: usize, hosts: &[u32], rank: u32) -> (Env, String) {
 }
 
 proptest! {
-    /// A rank is never given a wrong place, whatever is missing of the environment: it gets its own,
-    /// or an error, or that of the only rank if nothing names a rank.
+    /// A rank is never given a wrong place, whatever is missing of the environment: it gets its
+    /// own, or an error, or that of the only rank if nothing names a rank.
     #[test]
     fn place_is_right_or_refused(
         (hosts, rank) in job(),
@@ -271,7 +271,8 @@ proptest! {
             Err(error) => {
                 let text = error.to_string();
                 let gone = all.keys().filter(|name| !some.contains_key(*name));
-                prop_assert!(gone.clone().any(|name| text.contains(&format!("{name} unset"))), "{}", text);
+                let is_told = |name: &&str| text.contains(&format!("{name} unset"));
+                prop_assert!(gone.copied().any(|name| is_told(&name)), "{}", text);
             }
         }
     }
