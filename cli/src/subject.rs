@@ -18,7 +18,7 @@ pub enum Source {
 /// A field of a region, or an array of which the ranks of a group have blocks.
 pub enum Subject<'s> {
     Field(&'s Version, &'s FieldDesc),
-    Blocks(GlobalField<'s>),
+    Blocks(Box<GlobalField<'s>>),
 }
 
 /// The time of the data. A group has no numbers of versions.
@@ -56,10 +56,10 @@ impl Source {
                 let is_local = version
                     .blocks(name)
                     .all(|block| block.field.global.is_none());
-                Ok(Subject::Blocks(match is_local {
+                Ok(Subject::Blocks(Box::new(match is_local {
                     true => version.concatenated(name)?,
                     false => version.global(name)?,
-                }))
+                })))
             }
         }
     }

@@ -40,10 +40,8 @@ impl FieldDesc {
         if self.capacity.is_some() {
             return Err(GlobalError::Variable);
         }
-        let sizes = shape.iter().chain([&self.components]).map(|&n| n as u64);
-        let bytes = sizes.fold(Some(self.dtype.size() as u64), |bytes, n| {
-            bytes?.checked_mul(n)
-        });
+        let mut sizes = shape.iter().chain([&self.components]).map(|&n| n as u64);
+        let bytes = sizes.try_fold(self.dtype.size() as u64, u64::checked_mul);
         if bytes.is_none_or(|bytes| bytes > isize::MAX as u64) {
             return Err(GlobalError::TooLarge(shape.clone()));
         }

@@ -339,9 +339,22 @@ fn fields_that_give_no_global_array_are_told() {
         good.array::<f64>(),
         Err(GlobalArrayError::Array(_))
     ));
-    for ranges in [vec![0..4], vec![0..5, 0..6], vec![3..2, 0..6]] {
+    let view = good.view::<u64>().unwrap();
+    for (at, len) in [(0, 200), (185, 8), (184, 7), (u64::MAX - 7, 16)] {
+        let read = view.read_bytes(at, &mut vec![0; len]);
         assert!(matches!(
-            good.read::<u64>(&ranges),
+            read,
+            Err(GlobalArrayError::Bytes {
+                bytes: 192,
+                size: 8,
+                ..
+            })
+        ));
+    }
+    let backwards = Range { start: 3, end: 2 };
+    for ranges in [&[0..4, 0..6, 0..1][..], &[0..5, 0..6], &[backwards, 0..6]] {
+        assert!(matches!(
+            good.read::<u64>(ranges),
             Err(GlobalArrayError::Range { .. })
         ));
     }

@@ -70,6 +70,21 @@ pub enum GlobalArrayError {
         /// The shape of the global array.
         shape: Vec<usize>,
     },
+    /// The bytes are not inside the global array, or are not those of whole values.
+    #[error(
+        "bytes {range:?} of field {name:?} were asked for, which has {bytes} bytes in values of \
+         {size}"
+    )]
+    Bytes {
+        /// Name of the field.
+        name: String,
+        /// The bytes that were asked for.
+        range: Range<u64>,
+        /// Bytes of the global array.
+        bytes: u64,
+        /// Bytes of a value.
+        size: u64,
+    },
     /// There is no memory for the gathered values.
     #[error("there is no memory to gather field {name:?}: {why}")]
     Memory {

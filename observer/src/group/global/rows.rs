@@ -87,16 +87,11 @@ impl<T: Element> GlobalView<'_, T> {
     }
 
     /// Copies bytes of the whole array in C order, from an offset on. The components of a point lie
-    /// side by side.
-    ///
-    /// # Panics
-    /// Panics unless `out` begins and ends between values, inside the array.
+    /// side by side. The bytes must be those of whole values.
     pub fn read_bytes(&self, at: u64, out: &mut [u8]) -> Result<(), GlobalArrayError> {
         let size = size_of::<T>();
         let (first, count) = (at as usize / size, out.len() / size);
-        let all = self.field.desc.bytes() as usize / size;
-        let whole = at as usize % size == 0 && out.len() % size == 0;
-        assert!(whole && first + count <= all, "{at} + {} bytes", out.len());
+        self.check_bytes(at, out.len() as u64)?;
         if count == 0 {
             return Ok(());
         }
@@ -117,6 +112,21 @@ impl<T: Element> GlobalView<'_, T> {
             }
         }
         Ok(())
+    }
+
+    fn check_bytes(&self, at: u64, len: u64) -> Result<(), GlobalArrayError> {
+        let (desc, size) = (&self.field.desc, size_of::<T>() as u64);
+        let is_whole = at.is_multiple_of(size) && len.is_multiple_of(size);
+        let end = at.saturating_add(len);
+        match is_whole && end <= desc.bytes() {
+            true => Ok(()),
+            false => Err(GlobalArrayError::Bytes {
+                name: desc.name.clone(),
+                range: at..end,
+                bytes: desc.bytes(),
+                size,
+            }),
+        }
     }
 
     fn mapped(&self) -> Result<Vec<Mapped<'_, T>>, GlobalArrayError> {
