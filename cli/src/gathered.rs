@@ -40,6 +40,10 @@ pub fn table_of(version: &GroupVersion) -> Result<FieldTable, Failure> {
     table.attrs = first
         .map(|(_, v)| v.table().attrs.clone())
         .unwrap_or_default();
+    // These are of one rank only.
+    for name in ["rank", "local_ranks"] {
+        table.attrs.remove(name);
+    }
     Ok(table)
 }
 

@@ -44,13 +44,19 @@ fn of_region(args: &InfoArgs, mut observer: Observer) -> Result<(), Failure> {
 
 fn of_group(args: &InfoArgs, mut observer: GroupObserver) -> Result<(), Failure> {
     loop {
-        let lives = observer
+        // As above: if all ranks have ended, what follows is the last state.
+        let statuses: Vec<Status> = observer
             .members()
-            .any(|(_, member)| member.producer_alive());
+            .map(|(_, member)| member.status())
+            .collect::<Result<_, _>>()?;
         let info = group::gather(&mut observer)?;
         show(args, &info, || group::text(&info))?;
-        if !args.watch || !lives {
+        if !args.watch || statuses.iter().all(|s| *s == Status::EndOfStream) {
             return Ok(());
+        }
+        let ended = |s: &Status| matches!(s, Status::EndOfStream | Status::ProducerLost);
+        if statuses.iter().all(ended) {
+            return Err(ObserveError::ProducerLost.into());
         }
         pause(args)?;
     }

@@ -1,6 +1,6 @@
 //! Commands on groups: several regions as one, with their global arrays.
 
-use crate::common::{bad, good, json, name, tcasm};
+use crate::common::{Background, bad, good, json, name, tcasm};
 use crate::tmux::Tmux;
 use ndarray::{Array2, Ix1, Ix2};
 use serde_json::json;
@@ -262,6 +262,55 @@ fn commands_for_single_regions_name_those_of_a_group() {
     let error = bad(&["info", &missing], 3);
     assert!(error.contains(&missing), "{error}");
     assert_eq!(tcasm(&["stats", &missing, "u"]).code, 3);
+}
+
+#[test]
+fn region_comes_before_a_group_of_the_same_name() {
+    let (group, _ranks) = published("both");
+    let region = Producer::builder(&group).capacity(4096).create().unwrap();
+    let info = json(&["info", &group, "--json"]);
+    assert_eq!(info["region"]["base"], region.base());
+    drop(region);
+    assert_eq!(json(&["info", &group, "--json"])["latest"]["step"], 4);
+}
+
+#[test]
+fn info_follows_a_group_until_all_ranks_have_ended() {
+    let group = name("follow");
+    let mut watch = Background::start(&["info", &group, "--json", "--watch"]);
+    let said = watch.read_error_line();
+    assert!(said.contains("waiting for"), "{said}");
+    let mut ranks = Ranks::new(&group);
+    let mut next = || -> serde_json::Value { serde_json::from_str(&watch.read_line()).unwrap() };
+    let mut until = |what: &str, done: &dyn Fn(&serde_json::Value) -> bool| {
+        let mut last = json!(null);
+        for _ in 0..60 {
+            last = next();
+            if done(&last) {
+                return;
+            }
+        }
+        panic!("{what}: {last}");
+    };
+    until("both are there", &|info| {
+        info["members"].as_array().unwrap().len() == 2
+    });
+    ranks.publish(0, 1);
+    until("one has published", &|info| {
+        let error = info["error"].as_str().unwrap_or_default();
+        info["latest"].is_null() && error.contains("0: 1, 1: none")
+    });
+    ranks.publish(1, 1);
+    until("both have", &|info| {
+        info["latest"]["step"] == 1 && info["error"].is_null()
+    });
+    drop(ranks);
+    until("they have ended", &|info| {
+        let error = info["error"].as_str().unwrap_or_default();
+        info["latest"]["step"] == 1 && error.contains("end of stream")
+    });
+    let run = watch.end();
+    assert_eq!(run.code, 0, "{run:?}");
 }
 
 #[test]
