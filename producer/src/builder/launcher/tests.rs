@@ -120,6 +120,23 @@ fn program_without_a_launcher_is_the_only_rank() {
 }
 
 #[test]
+fn half_of_a_place_is_an_error() {
+    for (name, missing) in [
+        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE unset"),
+        ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK unset"),
+        ("PMI_RANK", "PMI_SIZE unset"),
+        ("PMI_SIZE", "PMI_RANK unset"),
+        ("PMIX_RANK", "TCASM_RANKS unset"),
+        ("SLURM_PROCID", "SLURM_NTASKS unset"),
+    ] {
+        let error = read(&env(&[(name, "2")])).unwrap_err().to_string();
+        assert!(error.contains(missing), "{name}: {error}");
+        // An empty variable is as good as none.
+        assert_eq!(read(&env(&[(name, "")])).unwrap(), place(0, 1, 1, ""));
+    }
+}
+
+#[test]
 fn batch_script_of_slurm_is_not_taken_for_the_first_rank() {
     let mut script = env(&BY_SLURM);
     script.remove("SLURM_STEP_ID");
