@@ -232,6 +232,9 @@ fn ls_has_one_line_for_a_group_and_info_describes_it() {
     );
     let text = good(&["info", &group]).out;
     assert!(text.contains("6 x 5") && text.contains("local"), "{text}");
+    let head =
+        format!("group   {group}\nrun     one\nranks   2 here, 2 in all\nlatest  step 4, t = 2,");
+    assert!(text.starts_with(&head), "{text}");
     let text = good(&["info", &rank]).out;
     assert!(text.contains("5 x 5, at [3, 0] of 6 x 5"), "{text}");
     // A rank that has ended is missing.

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::{self, Table, bytes};
+use crate::plain;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -173,29 +174,24 @@ pub fn text(info: &GroupInfo) -> String {
 }
 
 fn head(info: &GroupInfo) -> String {
-    let mut table = Table::default();
+    let line = |title: &str, text: &str| plain::line(&format!("{title:<8}{text}"));
     let here = info.members.len();
-    table.row(["group".to_owned(), info.name.clone()]);
+    let mut out = line("group", &info.name);
     match &info.latest {
         Some(latest) => {
-            table.row(["run".to_owned(), latest.run.clone()]);
-            table.row([
-                "ranks".to_owned(),
-                format!("{here} here, {} in all", latest.ranks),
-            ]);
             let time = output::number(latest.time);
-            let text = format!(
+            let newest = format!(
                 "step {}, t = {time}, in all ranks of this host",
                 latest.step
             );
-            table.row(["latest".to_owned(), text]);
+            out += &line("run", &latest.run);
+            out += &line("ranks", &format!("{here} here, {} in all", latest.ranks));
+            out += &line("latest", &newest);
         }
-        None => table.row(["ranks".to_owned(), format!("{here} here")]),
+        None => out += &line("ranks", &format!("{here} here")),
     }
-    if let Some(error) = &info.error {
-        table.row(["note".to_owned(), error.clone()]);
-    }
-    table.render()
+    let note = info.error.as_ref().map(|error| line("note", error));
+    out + &note.unwrap_or_default()
 }
 
 fn field_table(fields: &[Field]) -> String {
