@@ -3,6 +3,7 @@
 use crate::common::{Background, bad, good, json, name, tcasm};
 use crate::tmux::Tmux;
 use ndarray::{Array2, Ix1, Ix2};
+use nix::sys::signal::Signal;
 use serde_json::json;
 use tcasm_checkpoint::Checkpoint;
 use tcasm_producer::{Field, Group, Producer};
@@ -331,4 +332,38 @@ fn watch_shows_each_common_step_of_a_group() {
     tmux.until_it_says("654");
     tmux.press("q");
     tmux.assert_left(0);
+}
+
+#[test]
+fn view_serves_a_mirror_of_the_group_as_long_as_it_runs() {
+    let (group, _ranks) = published("view");
+    let mut view = Background::start(&["view", &group, "--port", "0"]);
+    let said = view.read_line();
+    assert!(said.contains(&format!("to see {group} ")), "{said}");
+    let mirror = format!("{group}.mirror-{}", view.pid());
+    let stats = json(&["stats", &mirror, "u", "--json"]);
+    assert_eq!((&stats["step"], &stats["count"]), (&json!(4), &json!(30)));
+    assert_eq!(stats["max"], 454.0);
+    view.signal(Signal::SIGTERM);
+    assert_eq!(view.end().code, 0);
+    bad(&["info", &mirror], 3);
+}
+
+#[test]
+fn part_of_a_block_has_no_place_in_the_global_array() {
+    let (group, _ranks) = published("part");
+    let rank = format!("{group}.1");
+    let folder = tempfile::tempdir().unwrap();
+    let place = |file: &str, part: &[&str]| {
+        let path = folder.path().join(file);
+        let path = path.to_str().unwrap();
+        good(&[&["export", &rank, path], part].concat());
+        let table = Checkpoint::open(path).unwrap().table().clone();
+        table.get("u").unwrap().global.clone()
+    };
+    assert_eq!(place("block.vtkhdf", &[]).unwrap().offset, [3, 0]);
+    assert_eq!(
+        place("part.vtkhdf", &["--slice", "1:2", "--fields", "u"]),
+        None
+    );
 }
