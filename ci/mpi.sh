@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the parts that use MPI (the feature `mpi` of tcasm-hostbuffer): lints, and tests with real
-# ranks under mpirun. Installs Open MPI and libclang where they are missing (Debian and Ubuntu).
+# Checks the parts that use MPI (the feature `mpi` of tcasm-hostbuffer) or are started by it: lints,
+# and tests with real ranks under mpirun. Installs Open MPI and libclang where they are missing (Debian and Ubuntu).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev
@@ -13,5 +13,7 @@ done
 log=${CARGO_TARGET_DIR:-target}/ci/mpi.log
 mkdir -p "$(dirname "$log")"
 cargo clippy -p tcasm-hostbuffer --features mpi --all-targets -- -D warnings
+cargo clippy -p tcasm-tests --features mpi --test mpirun -- -D warnings
 cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
+cargo test -p tcasm-tests --features mpi --test mpirun 2>&1 | tee -a "$log"
 ci/count.sh "$log"

@@ -8,7 +8,7 @@ use crate::status::{Failure, TCASM_NOT_READY, TCASM_SKIPPED};
 use crate::waiting::seconds;
 use parking_lot::Mutex;
 use std::ffi::c_int;
-use tcasm_producer::{Published, Receipt};
+use tcasm_producer::{PublishError, Published, Receipt};
 
 /// The receipt of the last call that published or skipped.
 #[derive(Default)]
@@ -66,7 +66,7 @@ pub extern "C" fn tcasm_publish_wait(
 
 fn publish(
     producer: Handle<Producer>,
-    call: impl FnOnce(&mut tcasm_producer::Producer) -> Result<Receipt, tcasm_producer::PublishError>,
+    call: impl FnOnce(&mut tcasm_producer::Producer) -> Result<Receipt, PublishError>,
 ) -> Result<(), Failure> {
     let receipt = producer.with(call)?;
     let skipped = receipt.skipped().map(|reason| reason.to_string());

@@ -232,6 +232,8 @@ fn cut(whole: tcasm_array, ranges: &[Range<usize>], at: usize, item: usize) -> t
         },
         shape,
         ghosts: padded(&[]),
+        global_shape: padded(&[]),
+        global_offset: padded(&[]),
         capacity: 0,
         ..whole
     }
@@ -281,8 +283,8 @@ pub extern "C" fn tcasm_attrs_of(
     })
 }
 
-/// Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. It is
-/// empty if the field has none, and valid until the version is released.
+/// Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. It
+/// is empty if the field has none, and valid until the version is released.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_field_text(
     version: Handle<Version>,

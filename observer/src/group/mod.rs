@@ -1,6 +1,7 @@
 //! Groups: the regions of several ranks, observed one step at a time.
 
 mod error;
+mod global;
 mod members;
 mod observer;
 mod seen;
@@ -8,5 +9,6 @@ mod steps;
 mod version;
 
 pub use error::GroupError;
+pub use global::{GlobalArrayError, GlobalBlock, GlobalField, GlobalView, Row, Rows};
 pub use observer::GroupObserver;
 pub use version::{FieldBlock, GroupVersion};

@@ -183,7 +183,15 @@ static tcasm_producer *rank(uint32_t number, double **u)
     OK(tcasm_options_set_group(options, number, 2, 2, "run 1"));
     OK(tcasm_create(name, 1 << 20, options, &producer));
     OK(tcasm_options_free(options));
-    OK(tcasm_add_field(producer, "u", TCASM_F64, 1, length, NULL, &data));
+    tcasm_field_options *block;
+    size_t whole[] = {6}, offset[] = {3 * number};
+    OK(tcasm_field_options_new(&block));
+    OK(tcasm_field_options_set_global(block, 1, whole, offset));
+    OK(tcasm_add_field(producer, "u", TCASM_F64, 1, length, block, &data));
+    offset[0] = 4;
+    OK(tcasm_field_options_set_global(block, 1, whole, offset));
+    FAILS(TCASM_NOT_DEFINED, tcasm_add_field(producer, "v", TCASM_F64, 1, length, block, NULL));
+    OK(tcasm_field_options_free(block));
     *u = data;
     return producer;
 }
@@ -215,6 +223,7 @@ static void a_step_of_a_group_is_that_of_all_ranks(void)
         OK(tcasm_group_member(common, r, &version));
         OK(tcasm_array_of(version, "u", &array));
         CHECK(*(const double *)array.data == 2.0);
+        CHECK(array.global_shape[0] == 6 && array.global_offset[0] == 3 * r);
         OK(tcasm_release(version));
     }
     FAILS(TCASM_NOT_FOUND, tcasm_group_member(common, 2, &version));
