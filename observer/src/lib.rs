@@ -62,7 +62,7 @@ mod windows;
 
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use every::EveryVersion;
-pub use group::{FieldBlock, GroupError, GroupObserver, GroupVersion};
+pub use group::{FieldBlock, GroupError, GroupObserver, GroupSteps, GroupVersion};
 pub use held::Held;
 pub use info::RegionInfo;
 pub use ndarray;
