@@ -64,7 +64,7 @@ pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use every::EveryVersion;
 pub use group::{
     FieldBlock, GlobalArrayError, GlobalBlock, GlobalField, GlobalView, GroupError, GroupObserver,
-    GroupVersion, Row, Rows,
+    GroupSteps, GroupVersion, Row, Rows,
 };
 pub use held::Held;
 pub use info::RegionInfo;
