@@ -341,7 +341,8 @@
 #define TCASM_CURVILINEAR 2
 
 /**
- * Particles. Their geometry is a field of one dimension and one to three components: the positions.
+ * Particles. Their geometry is a field of one dimension and one to three components, the
+ * positions.
  */
 #define TCASM_PARTICLES 3
 
@@ -536,6 +537,15 @@ typedef struct tcasm_array {
    * may change, and 0 for other fields.
    */
   size_t capacity;
+  /**
+   * The extents of the global array of which this is a block, without components. Zeros if it is
+   * no block.
+   */
+  size_t global_shape[TCASM_MAX_RANK];
+  /**
+   * The index there of the first value that is no ghost.
+   */
+  size_t global_offset[TCASM_MAX_RANK];
   /**
    * For structures: the alignment of one in bytes. Then the dtype is `TCASM_U8`, and the last
    * dimension is the bytes of a structure. 0 for arrays.
@@ -852,6 +862,16 @@ int tcasm_field_options_set_ghosts(struct tcasm_field_options *options,
                                    size_t rank,
                                    const size_t *before,
                                    const size_t *after);
+
+/**
+ * Makes the field a block of a global array, of which other ranks have other blocks: the extents
+ * of that array, and the index there of the first value of the block that is no ghost, for each of
+ * `rank` dimensions without that of components.
+ */
+int tcasm_field_options_set_global(struct tcasm_field_options *options,
+                                   size_t rank,
+                                   const size_t *shape,
+                                   const size_t *offset);
 
 /**
  * Sets a uniform mesh of the field itself: the coordinates x, y, z of the first interior point,
@@ -1181,8 +1201,8 @@ int tcasm_attrs_of(struct tcasm_version *version,
                    struct tcasm_attrs **attrs);
 
 /**
- * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. It is
- * empty if the field has none, and valid until the version is released.
+ * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. It
+ * is empty if the field has none, and valid until the version is released.
  */
 int tcasm_field_text(struct tcasm_version *version,
                      const char *name,

@@ -145,8 +145,8 @@ pub extern "C" fn tcasm_field_options_set_ghosts(
     })
 }
 
-/// Makes the field a block of a global array, of which other ranks have other blocks: the extents of
-/// that array, and the index there of the first value of the block that is no ghost, for each of
+/// Makes the field a block of a global array, of which other ranks have other blocks: the extents
+/// of that array, and the index there of the first value of the block that is no ghost, for each of
 /// `rank` dimensions without that of components.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_field_options_set_global(

@@ -14,7 +14,8 @@ use tcasm_core::field::{Block, CellType, Cells, MeshDesc, MeshKind};
 pub const TCASM_RECTILINEAR: c_int = 1;
 /// A structured grid of points. Its geometry is a field of three components.
 pub const TCASM_CURVILINEAR: c_int = 2;
-/// Particles. Their geometry is a field of one dimension and one to three components: the positions.
+/// Particles. Their geometry is a field of one dimension and one to three components, the
+/// positions.
 pub const TCASM_PARTICLES: c_int = 3;
 /// Points, and cells of one type between them. Its geometry is a field of one dimension and three
 /// components, the points; and an integer field of one dimension, whose components are the points
