@@ -1,7 +1,8 @@
 //! Commands on groups: several regions as one, with their global arrays.
 
-use crate::common::{Background, bad, good, json, name, tcasm};
+use crate::common::{Background, bad, good, json, name, tcasm, until};
 use crate::tmux::Tmux;
+use crate::view::Served;
 use ndarray::{Array2, Ix1, Ix2};
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -337,15 +338,19 @@ fn watch_shows_each_common_step_of_a_group() {
 #[test]
 fn view_serves_a_mirror_of_the_group_as_long_as_it_runs() {
     let (group, _ranks) = published("view");
-    let mut view = Background::start(&["view", &group, "--port", "0"]);
-    let said = view.read_line();
-    assert!(said.contains(&format!("to see {group} ")), "{said}");
-    let mirror = format!("{group}.mirror-{}", view.pid());
+    let view = Served::start(&[&group, "--port", "0"]);
+    let pid = view.program.pid();
+    let mirror = format!("{group}.mirror-{pid}");
     let stats = json(&["stats", &mirror, "u", "--json"]);
     assert_eq!((&stats["step"], &stats["count"]), (&json!(4), &json!(30)));
     assert_eq!(stats["max"], 454.0);
-    view.signal(Signal::SIGTERM);
-    assert_eq!(view.end().code, 0);
+    let _socket = view.open_socket();
+    until("the page shows the mirror", || {
+        let info = json(&["info", &mirror, "--json"]);
+        info["observers"][0]["pid"] == pid
+    });
+    view.program.signal(Signal::SIGTERM);
+    assert_eq!(view.program.end().code, 0);
     bad(&["info", &mirror], 3);
 }
 
