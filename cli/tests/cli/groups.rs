@@ -191,7 +191,7 @@ fn export_writes_the_gathered_arrays_of_the_common_step() {
 }
 
 #[test]
-fn ls_has_one_line_for_a_group_and_info_describes_it() {
+fn ls_has_one_line_for_a_group() {
     let (group, mut ranks) = published("ls");
     let row = |args: &[&str], name: &str| {
         let rows = json(args);
@@ -214,6 +214,17 @@ fn ls_has_one_line_for_a_group_and_info_describes_it() {
     let text = good(&["ls"]).out;
     let line = text.lines().find(|line| line.starts_with(&group)).unwrap();
     assert!(line.ends_with("2/2"), "{line}");
+    // A rank that has ended is missing.
+    ranks.producers.pop();
+    let found = row(&["ls", "--json"], &group).unwrap();
+    assert_eq!(found["ranks"]["present"], 1);
+    assert_eq!(found["state"], "incomplete");
+}
+
+#[test]
+fn info_describes_a_group_and_the_places_of_blocks() {
+    let (group, _ranks) = published("info");
+    let rank = format!("{group}.1");
     let info = json(&["info", &group, "--json"]);
     assert_eq!(
         info["latest"],
@@ -239,11 +250,6 @@ fn ls_has_one_line_for_a_group_and_info_describes_it() {
     assert!(text.starts_with(&head), "{text}");
     let text = good(&["info", &rank]).out;
     assert!(text.contains("5 x 5, at [3, 0] of 6 x 5"), "{text}");
-    // A rank that has ended is missing.
-    ranks.producers.pop();
-    let found = row(&["ls", "--json"], &group).unwrap();
-    assert_eq!(found["ranks"]["present"], 1);
-    assert_eq!(found["state"], "incomplete");
 }
 
 #[test]
