@@ -86,7 +86,7 @@ impl Subject<'_> {
     }
 
     /// Calls `work` with the description, and with a function that copies bytes of the field, from
-    /// an offset on. Those of a group are in C order, whatever the order of the blocks is.
+    /// an offset on. The bytes of a group are in C order, whatever the order of the blocks is.
     pub fn read<R>(
         &self,
         work: impl FnOnce(&FieldDesc, &ReadBytes<'_>) -> Result<R, Failure>,

@@ -33,7 +33,7 @@ impl Held {
         }
     }
 
-    /// Returns number, step and time. Those of a group are of its lowest rank.
+    /// Returns number, step and time: of a group those of its lowest rank.
     pub fn stamp(&self) -> Stamp {
         match self {
             Held::Mapped(view) => view.stamp(),

@@ -1,7 +1,8 @@
 //! Commands on groups: several regions as one, with their global arrays.
 
-use crate::common::{Background, bad, good, json, name, tcasm};
+use crate::common::{Background, bad, good, json, name, tcasm, until};
 use crate::tmux::Tmux;
+use crate::view::Served;
 use ndarray::{Array2, Ix1, Ix2};
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -190,7 +191,7 @@ fn export_writes_the_gathered_arrays_of_the_common_step() {
 }
 
 #[test]
-fn ls_has_one_line_for_a_group_and_info_describes_it() {
+fn ls_has_one_line_for_a_group() {
     let (group, mut ranks) = published("ls");
     let row = |args: &[&str], name: &str| {
         let rows = json(args);
@@ -213,6 +214,17 @@ fn ls_has_one_line_for_a_group_and_info_describes_it() {
     let text = good(&["ls"]).out;
     let line = text.lines().find(|line| line.starts_with(&group)).unwrap();
     assert!(line.ends_with("2/2"), "{line}");
+    // A rank that has ended is missing.
+    ranks.producers.pop();
+    let found = row(&["ls", "--json"], &group).unwrap();
+    assert_eq!(found["ranks"]["present"], 1);
+    assert_eq!(found["state"], "incomplete");
+}
+
+#[test]
+fn info_describes_a_group_and_the_places_of_blocks() {
+    let (group, _ranks) = published("info");
+    let rank = format!("{group}.1");
     let info = json(&["info", &group, "--json"]);
     assert_eq!(
         info["latest"],
@@ -238,11 +250,6 @@ fn ls_has_one_line_for_a_group_and_info_describes_it() {
     assert!(text.starts_with(&head), "{text}");
     let text = good(&["info", &rank]).out;
     assert!(text.contains("5 x 5, at [3, 0] of 6 x 5"), "{text}");
-    // A rank that has ended is missing.
-    ranks.producers.pop();
-    let found = row(&["ls", "--json"], &group).unwrap();
-    assert_eq!(found["ranks"]["present"], 1);
-    assert_eq!(found["state"], "incomplete");
 }
 
 #[test]
@@ -337,15 +344,19 @@ fn watch_shows_each_common_step_of_a_group() {
 #[test]
 fn view_serves_a_mirror_of_the_group_as_long_as_it_runs() {
     let (group, _ranks) = published("view");
-    let mut view = Background::start(&["view", &group, "--port", "0"]);
-    let said = view.read_line();
-    assert!(said.contains(&format!("to see {group} ")), "{said}");
-    let mirror = format!("{group}.mirror-{}", view.pid());
+    let view = Served::start(&[&group, "--port", "0"]);
+    let pid = view.program.pid();
+    let mirror = format!("{group}.mirror-{pid}");
     let stats = json(&["stats", &mirror, "u", "--json"]);
     assert_eq!((&stats["step"], &stats["count"]), (&json!(4), &json!(30)));
     assert_eq!(stats["max"], 454.0);
-    view.signal(Signal::SIGTERM);
-    assert_eq!(view.end().code, 0);
+    let _socket = view.open_socket();
+    until("the page shows the mirror", || {
+        let info = json(&["info", &mirror, "--json"]);
+        info["observers"][0]["pid"] == pid
+    });
+    view.program.signal(Signal::SIGTERM);
+    assert_eq!(view.program.end().code, 0);
     bad(&["info", &mirror], 3);
 }
 

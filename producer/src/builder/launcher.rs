@@ -27,7 +27,7 @@ struct Launcher {
     rank: &'static [&'static str],
     ranks: &'static [&'static str],
     local_ranks: &'static [&'static str],
-    /// Ids of the start of a job. Those of several variables count if all of them are set.
+    /// Ids of the start of a job. An id of several variables counts if all of them are set.
     run: &'static [&'static [&'static str]],
     /// True if the numbers of ranks on each host may be in Slurm's variables.
     is_slurm: bool,

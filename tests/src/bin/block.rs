@@ -12,7 +12,7 @@
 
 use std::io::BufRead;
 use tcasm_producer::ndarray::{ArrayViewMutD, Dimension, IxDyn};
-use tcasm_producer::{Field, FieldBuilder, Group, Producer};
+use tcasm_producer::{Field, Group, Producer};
 use tcasm_tests::child::DEADLINE;
 use tcasm_tests::ranks::{GHOST, HISTORY, block_value};
 
@@ -120,22 +120,18 @@ impl Region {
             .map(|g| [g[0], g[1]])
             .collect::<Vec<_>>();
         shape.extend((components > 1).then_some(components));
-        type Adapt<'p> = fn(FieldBuilder<'p, u64, IxDyn>) -> FieldBuilder<'p, u64, IxDyn>;
-        let order: Adapt<'_> = if order == "F" {
-            FieldBuilder::fortran_order
-        } else {
-            |b| b
-        };
-        let vector: Adapt<'_> = if components > 1 {
-            FieldBuilder::vector
-        } else {
-            |b| b
-        };
         let builder = self
             .producer
             .field::<u64, _>(name, IxDyn(&shape))
             .ghosts(&ghosts);
-        let builder = order(vector(builder));
+        let builder = match order {
+            "F" => builder.fortran_order(),
+            _ => builder,
+        };
+        let builder = match components {
+            1 => builder,
+            _ => builder.vector(),
+        };
         let builder = match global {
             "none" => builder,
             global => builder.global(list(global)?).at(list(offset)?),

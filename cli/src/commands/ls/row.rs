@@ -34,11 +34,11 @@ pub struct Row {
 /// The numbers of ranks of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ranks {
-    /// Those of this host that run.
+    /// The ranks of this host that run.
     pub present: usize,
-    /// Those of this host in all.
+    /// All ranks of this host.
     pub wanted: u32,
-    /// Those of all hosts.
+    /// The ranks of all hosts.
     pub all: u32,
 }
 

@@ -26,7 +26,7 @@ pub struct Row<'a, T> {
     pub rank: u32,
     /// The global index of the first value.
     pub index: Vec<usize>,
-    /// The values. Those of a vector have a second axis, its components.
+    /// The values. A vector has a second axis, its components.
     pub values: ArrayViewD<'a, T>,
 }
 

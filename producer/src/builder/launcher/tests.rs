@@ -190,6 +190,10 @@ fn wrong_values_are_named() {
         "{error}"
     );
     assert!(with("OMPI_COMM_WORLD_LOCAL_SIZE", "9").contains("9 ranks on this host"));
+}
+
+#[test]
+fn wrong_lists_of_slurm_are_named() {
     let mut slurm = env(&BY_SLURM);
     for list in [
         "4(x2)",
