@@ -136,6 +136,10 @@ def colons(rank):
     return f"({','.join(':' * rank)})" if rank else ""
 
 
+def firsts(rank):
+    return ", ".join(f"first({axis}):" for axis in range(1, rank + 1))
+
+
 def get(kind, rank):
     """Returns the variant of tcasm_get for a kind and a rank."""
     name, (declared, dtype, unsigned) = f"{kind}_{rank}", KINDS[kind]
@@ -162,7 +166,6 @@ def get(kind, rank):
     if rank:
         axes = range(1, rank + 1)
         extents = ", ".join(f"n({a})" for a in axes)
-        firsts = ", ".join(f"first({a}):" for a in axes)
         lines += [
             "    if (code == TCASM_OK) code = bounds(lower, first)",
             "    if (code == TCASM_OK) then",
@@ -171,7 +174,7 @@ def get(kind, rank):
             "      else",
             *wrapped(f"        allocate (all({extents})) ! without elements", 10),
             "      end if",
-            *wrapped(f"      field({firsts}) => all", 8),
+            *wrapped(f"      field({firsts(rank)}) => all", 8),
             "    end if",
         ]
     else:
@@ -198,25 +201,28 @@ def add(kind, rank):
     lines += [
         "    type(tcasm_field_options), intent(in), optional :: options",
         "    integer, intent(out), optional :: status",
-        f"    integer(int64) :: n({rank})",
+        f"    integer(int64) :: n({rank})" + (f", first({rank})" if rank else ""),
+        "    type(c_ptr) :: data",
         "    integer(c_int) :: code",
         "    nullify (field)",
     ]
     if rank:
+        lines[-4:-4] = [f"    {declared}, pointer :: all{colons(rank)}"]
         lines += [
             '    code = numbers(shape, "the extents of field " // trim(name), n)',
-            f"    if (code == TCASM_OK) code = added(producer, name, {dtype}, n, options)",
+            "    if (code == TCASM_OK) code = bounds(lower, first)",
+            f"    if (code == TCASM_OK) code = added(producer, name, {dtype}, n, options, data)",
+            "    if (code == TCASM_OK) then",
+            "      call c_f_pointer(data, all, n)",
+            *wrapped(f"      field({firsts(rank)}) => all", 8),
+            "    end if",
         ]
     else:
-        lines.append(f"    code = added(producer, name, {dtype}, n, options)")
-    return lines + [
-        "    if (code == TCASM_OK) then",
-        f"      call get_{name}(producer, name, field{', lower' if rank else ''}, status)",
-        "    else",
-        "      call report(code, status)",
-        "    end if",
-        f"  end subroutine add_{name}",
-    ]
+        lines += [
+            f"    code = added(producer, name, {dtype}, n, options, data)",
+            "    if (code == TCASM_OK) call c_f_pointer(data, field)",
+        ]
+    return lines + ["    call report(code, status)", f"  end subroutine add_{name}"]
 
 
 def generic(name, short):

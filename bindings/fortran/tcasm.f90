@@ -1431,16 +1431,18 @@ contains
   end subroutine tcasm_close
 
   !> Adds a field. `shape` has the extents of an array of Fortran, ghost layers included.
-  function added(producer, name, dtype, shape, options) result(code)
+  function added(producer, name, dtype, shape, options, data) result(code)
     type(tcasm_producer), intent(in) :: producer
     character(*), intent(in) :: name
     integer, intent(in) :: dtype
     integer(int64), intent(in) :: shape(:)
     type(tcasm_field_options), intent(in), optional :: options
+    type(c_ptr), intent(out) :: data
     integer(c_int) :: code, ignored
     type(tcasm_field_options) :: from
     type(c_ptr) :: settings
     integer(c_size_t), allocatable :: extents(:)
+    data = c_null_ptr
     if (present(options)) from = options
     if (any(shape < 0)) then
       code = refused("the shape of field " // trim(name) // " has a negative extent")
@@ -1456,7 +1458,7 @@ contains
     if (from%dtype == 0) from%dtype = dtype
     code = field_options(from, settings)
     if (code == TCASM_OK) code = c_add_field(producer%handle, c_text(name), &
-      int(from%dtype, c_int), size(extents, kind=c_size_t), extents, settings)
+      int(from%dtype, c_int), size(extents, kind=c_size_t), extents, settings, data)
     ignored = c_field_options_free(settings)
   end function added
 
@@ -1614,22 +1616,7 @@ contains
     type(tcasm_array), intent(inout) :: array
     integer(c_int) :: code
     code = c_live(source%handle, c_text(name), array)
-    if (code == TCASM_OK .and. array%capacity > 0) then
-      ! All that there is room for.
-      array%shape(slowest(array)) = array%capacity
-    end if
   end function producer_layout
-
-  !> Returns the dimension whose extent may change.
-  pure function slowest(array) result(axis)
-    type(tcasm_array), intent(in) :: array
-    integer :: axis
-    axis = 1
-    if (array%order == TCASM_ORDER_F) then
-      axis = array%rank
-      if (array%components > 1) axis = axis - 1
-    end if
-  end function slowest
 
   function buffer_layout(source, name, array) result(code)
     class(tcasm_buffer), intent(in) :: source
@@ -2262,14 +2249,12 @@ contains
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
     integer(int64) :: n(0)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
-    code = added(producer, name, TCASM_I8, n, options)
-    if (code == TCASM_OK) then
-      call get_int8_0(producer, name, field, status)
-    else
-      call report(code, status)
-    end if
+    code = added(producer, name, TCASM_I8, n, options, data)
+    if (code == TCASM_OK) call c_f_pointer(data, field)
+    call report(code, status)
   end subroutine add_int8_0
 
   subroutine get_int8_1(source, name, field, lower, status)
@@ -2304,16 +2289,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(1)
+    integer(int8), pointer :: all(:)
+    integer(int64) :: n(1), first(1)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options, data)
     if (code == TCASM_OK) then
-      call get_int8_1(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):) => all
     end if
+    call report(code, status)
   end subroutine add_int8_1
 
   subroutine get_int8_2(source, name, field, lower, status)
@@ -2348,16 +2336,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(2)
+    integer(int8), pointer :: all(:,:)
+    integer(int64) :: n(2), first(2)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options, data)
     if (code == TCASM_OK) then
-      call get_int8_2(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):) => all
     end if
+    call report(code, status)
   end subroutine add_int8_2
 
   subroutine get_int8_3(source, name, field, lower, status)
@@ -2392,16 +2383,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(3)
+    integer(int8), pointer :: all(:,:,:)
+    integer(int64) :: n(3), first(3)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options, data)
     if (code == TCASM_OK) then
-      call get_int8_3(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):) => all
     end if
+    call report(code, status)
   end subroutine add_int8_3
 
   subroutine get_int8_4(source, name, field, lower, status)
@@ -2436,16 +2430,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(4)
+    integer(int8), pointer :: all(:,:,:,:)
+    integer(int64) :: n(4), first(4)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options, data)
     if (code == TCASM_OK) then
-      call get_int8_4(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):) => all
     end if
+    call report(code, status)
   end subroutine add_int8_4
 
   subroutine get_int8_5(source, name, field, lower, status)
@@ -2480,16 +2477,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(5)
+    integer(int8), pointer :: all(:,:,:,:,:)
+    integer(int64) :: n(5), first(5)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options, data)
     if (code == TCASM_OK) then
-      call get_int8_5(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):) => all
     end if
+    call report(code, status)
   end subroutine add_int8_5
 
   subroutine get_int8_6(source, name, field, lower, status)
@@ -2524,16 +2524,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(6)
+    integer(int8), pointer :: all(:,:,:,:,:,:)
+    integer(int64) :: n(6), first(6)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options, data)
     if (code == TCASM_OK) then
-      call get_int8_6(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):) => all
     end if
+    call report(code, status)
   end subroutine add_int8_6
 
   subroutine get_int8_7(source, name, field, lower, status)
@@ -2568,16 +2571,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(7)
+    integer(int8), pointer :: all(:,:,:,:,:,:,:)
+    integer(int64) :: n(7), first(7)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I8, n, options, data)
     if (code == TCASM_OK) then
-      call get_int8_7(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):, first(7):) => all
     end if
+    call report(code, status)
   end subroutine add_int8_7
 
   subroutine get_int16_0(source, name, field, status)
@@ -2601,14 +2607,12 @@ contains
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
     integer(int64) :: n(0)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
-    code = added(producer, name, TCASM_I16, n, options)
-    if (code == TCASM_OK) then
-      call get_int16_0(producer, name, field, status)
-    else
-      call report(code, status)
-    end if
+    code = added(producer, name, TCASM_I16, n, options, data)
+    if (code == TCASM_OK) call c_f_pointer(data, field)
+    call report(code, status)
   end subroutine add_int16_0
 
   subroutine get_int16_1(source, name, field, lower, status)
@@ -2643,16 +2647,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(1)
+    integer(int16), pointer :: all(:)
+    integer(int64) :: n(1), first(1)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options, data)
     if (code == TCASM_OK) then
-      call get_int16_1(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):) => all
     end if
+    call report(code, status)
   end subroutine add_int16_1
 
   subroutine get_int16_2(source, name, field, lower, status)
@@ -2687,16 +2694,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(2)
+    integer(int16), pointer :: all(:,:)
+    integer(int64) :: n(2), first(2)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options, data)
     if (code == TCASM_OK) then
-      call get_int16_2(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):) => all
     end if
+    call report(code, status)
   end subroutine add_int16_2
 
   subroutine get_int16_3(source, name, field, lower, status)
@@ -2731,16 +2741,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(3)
+    integer(int16), pointer :: all(:,:,:)
+    integer(int64) :: n(3), first(3)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options, data)
     if (code == TCASM_OK) then
-      call get_int16_3(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):) => all
     end if
+    call report(code, status)
   end subroutine add_int16_3
 
   subroutine get_int16_4(source, name, field, lower, status)
@@ -2775,16 +2788,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(4)
+    integer(int16), pointer :: all(:,:,:,:)
+    integer(int64) :: n(4), first(4)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options, data)
     if (code == TCASM_OK) then
-      call get_int16_4(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):) => all
     end if
+    call report(code, status)
   end subroutine add_int16_4
 
   subroutine get_int16_5(source, name, field, lower, status)
@@ -2819,16 +2835,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(5)
+    integer(int16), pointer :: all(:,:,:,:,:)
+    integer(int64) :: n(5), first(5)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options, data)
     if (code == TCASM_OK) then
-      call get_int16_5(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):) => all
     end if
+    call report(code, status)
   end subroutine add_int16_5
 
   subroutine get_int16_6(source, name, field, lower, status)
@@ -2863,16 +2882,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(6)
+    integer(int16), pointer :: all(:,:,:,:,:,:)
+    integer(int64) :: n(6), first(6)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options, data)
     if (code == TCASM_OK) then
-      call get_int16_6(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):) => all
     end if
+    call report(code, status)
   end subroutine add_int16_6
 
   subroutine get_int16_7(source, name, field, lower, status)
@@ -2907,16 +2929,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(7)
+    integer(int16), pointer :: all(:,:,:,:,:,:,:)
+    integer(int64) :: n(7), first(7)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I16, n, options, data)
     if (code == TCASM_OK) then
-      call get_int16_7(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):, first(7):) => all
     end if
+    call report(code, status)
   end subroutine add_int16_7
 
   subroutine get_int32_0(source, name, field, status)
@@ -2940,14 +2965,12 @@ contains
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
     integer(int64) :: n(0)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
-    code = added(producer, name, TCASM_I32, n, options)
-    if (code == TCASM_OK) then
-      call get_int32_0(producer, name, field, status)
-    else
-      call report(code, status)
-    end if
+    code = added(producer, name, TCASM_I32, n, options, data)
+    if (code == TCASM_OK) call c_f_pointer(data, field)
+    call report(code, status)
   end subroutine add_int32_0
 
   subroutine get_int32_1(source, name, field, lower, status)
@@ -2982,16 +3005,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(1)
+    integer(int32), pointer :: all(:)
+    integer(int64) :: n(1), first(1)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options, data)
     if (code == TCASM_OK) then
-      call get_int32_1(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):) => all
     end if
+    call report(code, status)
   end subroutine add_int32_1
 
   subroutine get_int32_2(source, name, field, lower, status)
@@ -3026,16 +3052,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(2)
+    integer(int32), pointer :: all(:,:)
+    integer(int64) :: n(2), first(2)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options, data)
     if (code == TCASM_OK) then
-      call get_int32_2(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):) => all
     end if
+    call report(code, status)
   end subroutine add_int32_2
 
   subroutine get_int32_3(source, name, field, lower, status)
@@ -3070,16 +3099,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(3)
+    integer(int32), pointer :: all(:,:,:)
+    integer(int64) :: n(3), first(3)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options, data)
     if (code == TCASM_OK) then
-      call get_int32_3(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):) => all
     end if
+    call report(code, status)
   end subroutine add_int32_3
 
   subroutine get_int32_4(source, name, field, lower, status)
@@ -3114,16 +3146,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(4)
+    integer(int32), pointer :: all(:,:,:,:)
+    integer(int64) :: n(4), first(4)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options, data)
     if (code == TCASM_OK) then
-      call get_int32_4(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):) => all
     end if
+    call report(code, status)
   end subroutine add_int32_4
 
   subroutine get_int32_5(source, name, field, lower, status)
@@ -3158,16 +3193,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(5)
+    integer(int32), pointer :: all(:,:,:,:,:)
+    integer(int64) :: n(5), first(5)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options, data)
     if (code == TCASM_OK) then
-      call get_int32_5(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):) => all
     end if
+    call report(code, status)
   end subroutine add_int32_5
 
   subroutine get_int32_6(source, name, field, lower, status)
@@ -3202,16 +3240,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(6)
+    integer(int32), pointer :: all(:,:,:,:,:,:)
+    integer(int64) :: n(6), first(6)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options, data)
     if (code == TCASM_OK) then
-      call get_int32_6(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):) => all
     end if
+    call report(code, status)
   end subroutine add_int32_6
 
   subroutine get_int32_7(source, name, field, lower, status)
@@ -3246,16 +3287,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(7)
+    integer(int32), pointer :: all(:,:,:,:,:,:,:)
+    integer(int64) :: n(7), first(7)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I32, n, options, data)
     if (code == TCASM_OK) then
-      call get_int32_7(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):, first(7):) => all
     end if
+    call report(code, status)
   end subroutine add_int32_7
 
   subroutine get_int64_0(source, name, field, status)
@@ -3279,14 +3323,12 @@ contains
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
     integer(int64) :: n(0)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
-    code = added(producer, name, TCASM_I64, n, options)
-    if (code == TCASM_OK) then
-      call get_int64_0(producer, name, field, status)
-    else
-      call report(code, status)
-    end if
+    code = added(producer, name, TCASM_I64, n, options, data)
+    if (code == TCASM_OK) call c_f_pointer(data, field)
+    call report(code, status)
   end subroutine add_int64_0
 
   subroutine get_int64_1(source, name, field, lower, status)
@@ -3321,16 +3363,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(1)
+    integer(int64), pointer :: all(:)
+    integer(int64) :: n(1), first(1)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options, data)
     if (code == TCASM_OK) then
-      call get_int64_1(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):) => all
     end if
+    call report(code, status)
   end subroutine add_int64_1
 
   subroutine get_int64_2(source, name, field, lower, status)
@@ -3365,16 +3410,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(2)
+    integer(int64), pointer :: all(:,:)
+    integer(int64) :: n(2), first(2)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options, data)
     if (code == TCASM_OK) then
-      call get_int64_2(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):) => all
     end if
+    call report(code, status)
   end subroutine add_int64_2
 
   subroutine get_int64_3(source, name, field, lower, status)
@@ -3409,16 +3457,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(3)
+    integer(int64), pointer :: all(:,:,:)
+    integer(int64) :: n(3), first(3)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options, data)
     if (code == TCASM_OK) then
-      call get_int64_3(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):) => all
     end if
+    call report(code, status)
   end subroutine add_int64_3
 
   subroutine get_int64_4(source, name, field, lower, status)
@@ -3453,16 +3504,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(4)
+    integer(int64), pointer :: all(:,:,:,:)
+    integer(int64) :: n(4), first(4)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options, data)
     if (code == TCASM_OK) then
-      call get_int64_4(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):) => all
     end if
+    call report(code, status)
   end subroutine add_int64_4
 
   subroutine get_int64_5(source, name, field, lower, status)
@@ -3497,16 +3551,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(5)
+    integer(int64), pointer :: all(:,:,:,:,:)
+    integer(int64) :: n(5), first(5)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options, data)
     if (code == TCASM_OK) then
-      call get_int64_5(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):) => all
     end if
+    call report(code, status)
   end subroutine add_int64_5
 
   subroutine get_int64_6(source, name, field, lower, status)
@@ -3541,16 +3598,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(6)
+    integer(int64), pointer :: all(:,:,:,:,:,:)
+    integer(int64) :: n(6), first(6)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options, data)
     if (code == TCASM_OK) then
-      call get_int64_6(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):) => all
     end if
+    call report(code, status)
   end subroutine add_int64_6
 
   subroutine get_int64_7(source, name, field, lower, status)
@@ -3585,16 +3645,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(7)
+    integer(int64), pointer :: all(:,:,:,:,:,:,:)
+    integer(int64) :: n(7), first(7)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_I64, n, options, data)
     if (code == TCASM_OK) then
-      call get_int64_7(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):, first(7):) => all
     end if
+    call report(code, status)
   end subroutine add_int64_7
 
   subroutine get_real32_0(source, name, field, status)
@@ -3618,14 +3681,12 @@ contains
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
     integer(int64) :: n(0)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
-    code = added(producer, name, TCASM_F32, n, options)
-    if (code == TCASM_OK) then
-      call get_real32_0(producer, name, field, status)
-    else
-      call report(code, status)
-    end if
+    code = added(producer, name, TCASM_F32, n, options, data)
+    if (code == TCASM_OK) call c_f_pointer(data, field)
+    call report(code, status)
   end subroutine add_real32_0
 
   subroutine get_real32_1(source, name, field, lower, status)
@@ -3660,16 +3721,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(1)
+    real(real32), pointer :: all(:)
+    integer(int64) :: n(1), first(1)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options, data)
     if (code == TCASM_OK) then
-      call get_real32_1(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):) => all
     end if
+    call report(code, status)
   end subroutine add_real32_1
 
   subroutine get_real32_2(source, name, field, lower, status)
@@ -3704,16 +3768,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(2)
+    real(real32), pointer :: all(:,:)
+    integer(int64) :: n(2), first(2)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options, data)
     if (code == TCASM_OK) then
-      call get_real32_2(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):) => all
     end if
+    call report(code, status)
   end subroutine add_real32_2
 
   subroutine get_real32_3(source, name, field, lower, status)
@@ -3748,16 +3815,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(3)
+    real(real32), pointer :: all(:,:,:)
+    integer(int64) :: n(3), first(3)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options, data)
     if (code == TCASM_OK) then
-      call get_real32_3(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):) => all
     end if
+    call report(code, status)
   end subroutine add_real32_3
 
   subroutine get_real32_4(source, name, field, lower, status)
@@ -3792,16 +3862,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(4)
+    real(real32), pointer :: all(:,:,:,:)
+    integer(int64) :: n(4), first(4)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options, data)
     if (code == TCASM_OK) then
-      call get_real32_4(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):) => all
     end if
+    call report(code, status)
   end subroutine add_real32_4
 
   subroutine get_real32_5(source, name, field, lower, status)
@@ -3836,16 +3909,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(5)
+    real(real32), pointer :: all(:,:,:,:,:)
+    integer(int64) :: n(5), first(5)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options, data)
     if (code == TCASM_OK) then
-      call get_real32_5(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):) => all
     end if
+    call report(code, status)
   end subroutine add_real32_5
 
   subroutine get_real32_6(source, name, field, lower, status)
@@ -3880,16 +3956,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(6)
+    real(real32), pointer :: all(:,:,:,:,:,:)
+    integer(int64) :: n(6), first(6)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options, data)
     if (code == TCASM_OK) then
-      call get_real32_6(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):) => all
     end if
+    call report(code, status)
   end subroutine add_real32_6
 
   subroutine get_real32_7(source, name, field, lower, status)
@@ -3924,16 +4003,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(7)
+    real(real32), pointer :: all(:,:,:,:,:,:,:)
+    integer(int64) :: n(7), first(7)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F32, n, options, data)
     if (code == TCASM_OK) then
-      call get_real32_7(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):, first(7):) => all
     end if
+    call report(code, status)
   end subroutine add_real32_7
 
   subroutine get_real64_0(source, name, field, status)
@@ -3957,14 +4039,12 @@ contains
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
     integer(int64) :: n(0)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
-    code = added(producer, name, TCASM_F64, n, options)
-    if (code == TCASM_OK) then
-      call get_real64_0(producer, name, field, status)
-    else
-      call report(code, status)
-    end if
+    code = added(producer, name, TCASM_F64, n, options, data)
+    if (code == TCASM_OK) call c_f_pointer(data, field)
+    call report(code, status)
   end subroutine add_real64_0
 
   subroutine get_real64_1(source, name, field, lower, status)
@@ -3999,16 +4079,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(1)
+    real(real64), pointer :: all(:)
+    integer(int64) :: n(1), first(1)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options, data)
     if (code == TCASM_OK) then
-      call get_real64_1(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):) => all
     end if
+    call report(code, status)
   end subroutine add_real64_1
 
   subroutine get_real64_2(source, name, field, lower, status)
@@ -4043,16 +4126,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(2)
+    real(real64), pointer :: all(:,:)
+    integer(int64) :: n(2), first(2)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options, data)
     if (code == TCASM_OK) then
-      call get_real64_2(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):) => all
     end if
+    call report(code, status)
   end subroutine add_real64_2
 
   subroutine get_real64_3(source, name, field, lower, status)
@@ -4087,16 +4173,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(3)
+    real(real64), pointer :: all(:,:,:)
+    integer(int64) :: n(3), first(3)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options, data)
     if (code == TCASM_OK) then
-      call get_real64_3(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):) => all
     end if
+    call report(code, status)
   end subroutine add_real64_3
 
   subroutine get_real64_4(source, name, field, lower, status)
@@ -4131,16 +4220,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(4)
+    real(real64), pointer :: all(:,:,:,:)
+    integer(int64) :: n(4), first(4)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options, data)
     if (code == TCASM_OK) then
-      call get_real64_4(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):) => all
     end if
+    call report(code, status)
   end subroutine add_real64_4
 
   subroutine get_real64_5(source, name, field, lower, status)
@@ -4175,16 +4267,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(5)
+    real(real64), pointer :: all(:,:,:,:,:)
+    integer(int64) :: n(5), first(5)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options, data)
     if (code == TCASM_OK) then
-      call get_real64_5(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):) => all
     end if
+    call report(code, status)
   end subroutine add_real64_5
 
   subroutine get_real64_6(source, name, field, lower, status)
@@ -4219,16 +4314,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(6)
+    real(real64), pointer :: all(:,:,:,:,:,:)
+    integer(int64) :: n(6), first(6)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options, data)
     if (code == TCASM_OK) then
-      call get_real64_6(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):) => all
     end if
+    call report(code, status)
   end subroutine add_real64_6
 
   subroutine get_real64_7(source, name, field, lower, status)
@@ -4263,16 +4361,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(7)
+    real(real64), pointer :: all(:,:,:,:,:,:,:)
+    integer(int64) :: n(7), first(7)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_F64, n, options, data)
     if (code == TCASM_OK) then
-      call get_real64_7(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):, first(7):) => all
     end if
+    call report(code, status)
   end subroutine add_real64_7
 
   subroutine get_complex32_0(source, name, field, status)
@@ -4296,14 +4397,12 @@ contains
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
     integer(int64) :: n(0)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
-    code = added(producer, name, TCASM_C32, n, options)
-    if (code == TCASM_OK) then
-      call get_complex32_0(producer, name, field, status)
-    else
-      call report(code, status)
-    end if
+    code = added(producer, name, TCASM_C32, n, options, data)
+    if (code == TCASM_OK) call c_f_pointer(data, field)
+    call report(code, status)
   end subroutine add_complex32_0
 
   subroutine get_complex32_1(source, name, field, lower, status)
@@ -4338,16 +4437,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(1)
+    complex(real32), pointer :: all(:)
+    integer(int64) :: n(1), first(1)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex32_1(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):) => all
     end if
+    call report(code, status)
   end subroutine add_complex32_1
 
   subroutine get_complex32_2(source, name, field, lower, status)
@@ -4382,16 +4484,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(2)
+    complex(real32), pointer :: all(:,:)
+    integer(int64) :: n(2), first(2)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex32_2(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):) => all
     end if
+    call report(code, status)
   end subroutine add_complex32_2
 
   subroutine get_complex32_3(source, name, field, lower, status)
@@ -4426,16 +4531,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(3)
+    complex(real32), pointer :: all(:,:,:)
+    integer(int64) :: n(3), first(3)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex32_3(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):) => all
     end if
+    call report(code, status)
   end subroutine add_complex32_3
 
   subroutine get_complex32_4(source, name, field, lower, status)
@@ -4470,16 +4578,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(4)
+    complex(real32), pointer :: all(:,:,:,:)
+    integer(int64) :: n(4), first(4)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex32_4(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):) => all
     end if
+    call report(code, status)
   end subroutine add_complex32_4
 
   subroutine get_complex32_5(source, name, field, lower, status)
@@ -4514,16 +4625,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(5)
+    complex(real32), pointer :: all(:,:,:,:,:)
+    integer(int64) :: n(5), first(5)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex32_5(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):) => all
     end if
+    call report(code, status)
   end subroutine add_complex32_5
 
   subroutine get_complex32_6(source, name, field, lower, status)
@@ -4558,16 +4672,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(6)
+    complex(real32), pointer :: all(:,:,:,:,:,:)
+    integer(int64) :: n(6), first(6)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex32_6(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):) => all
     end if
+    call report(code, status)
   end subroutine add_complex32_6
 
   subroutine get_complex32_7(source, name, field, lower, status)
@@ -4602,16 +4719,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(7)
+    complex(real32), pointer :: all(:,:,:,:,:,:,:)
+    integer(int64) :: n(7), first(7)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C32, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex32_7(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):, first(7):) => all
     end if
+    call report(code, status)
   end subroutine add_complex32_7
 
   subroutine get_complex64_0(source, name, field, status)
@@ -4635,14 +4755,12 @@ contains
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
     integer(int64) :: n(0)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
-    code = added(producer, name, TCASM_C64, n, options)
-    if (code == TCASM_OK) then
-      call get_complex64_0(producer, name, field, status)
-    else
-      call report(code, status)
-    end if
+    code = added(producer, name, TCASM_C64, n, options, data)
+    if (code == TCASM_OK) call c_f_pointer(data, field)
+    call report(code, status)
   end subroutine add_complex64_0
 
   subroutine get_complex64_1(source, name, field, lower, status)
@@ -4677,16 +4795,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(1)
+    complex(real64), pointer :: all(:)
+    integer(int64) :: n(1), first(1)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex64_1(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):) => all
     end if
+    call report(code, status)
   end subroutine add_complex64_1
 
   subroutine get_complex64_2(source, name, field, lower, status)
@@ -4721,16 +4842,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(2)
+    complex(real64), pointer :: all(:,:)
+    integer(int64) :: n(2), first(2)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex64_2(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):) => all
     end if
+    call report(code, status)
   end subroutine add_complex64_2
 
   subroutine get_complex64_3(source, name, field, lower, status)
@@ -4765,16 +4889,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(3)
+    complex(real64), pointer :: all(:,:,:)
+    integer(int64) :: n(3), first(3)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex64_3(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):) => all
     end if
+    call report(code, status)
   end subroutine add_complex64_3
 
   subroutine get_complex64_4(source, name, field, lower, status)
@@ -4809,16 +4936,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(4)
+    complex(real64), pointer :: all(:,:,:,:)
+    integer(int64) :: n(4), first(4)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex64_4(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):) => all
     end if
+    call report(code, status)
   end subroutine add_complex64_4
 
   subroutine get_complex64_5(source, name, field, lower, status)
@@ -4853,16 +4983,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(5)
+    complex(real64), pointer :: all(:,:,:,:,:)
+    integer(int64) :: n(5), first(5)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex64_5(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):) => all
     end if
+    call report(code, status)
   end subroutine add_complex64_5
 
   subroutine get_complex64_6(source, name, field, lower, status)
@@ -4897,16 +5030,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(6)
+    complex(real64), pointer :: all(:,:,:,:,:,:)
+    integer(int64) :: n(6), first(6)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex64_6(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):) => all
     end if
+    call report(code, status)
   end subroutine add_complex64_6
 
   subroutine get_complex64_7(source, name, field, lower, status)
@@ -4941,16 +5077,19 @@ contains
     class(*), intent(in), optional :: lower(:)
     type(tcasm_field_options), intent(in), optional :: options
     integer, intent(out), optional :: status
-    integer(int64) :: n(7)
+    complex(real64), pointer :: all(:,:,:,:,:,:,:)
+    integer(int64) :: n(7), first(7)
+    type(c_ptr) :: data
     integer(c_int) :: code
     nullify (field)
     code = numbers(shape, "the extents of field " // trim(name), n)
-    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options)
+    if (code == TCASM_OK) code = bounds(lower, first)
+    if (code == TCASM_OK) code = added(producer, name, TCASM_C64, n, options, data)
     if (code == TCASM_OK) then
-      call get_complex64_7(producer, name, field, lower, status)
-    else
-      call report(code, status)
+      call c_f_pointer(data, all, n)
+      field(first(1):, first(2):, first(3):, first(4):, first(5):, first(6):, first(7):) => all
     end if
+    call report(code, status)
   end subroutine add_complex64_7
 
 end module tcasm_fields

@@ -62,16 +62,18 @@ contains
   end subroutine tcasm_close
 
   !> Adds a field. `shape` has the extents of an array of Fortran, ghost layers included.
-  function added(producer, name, dtype, shape, options) result(code)
+  function added(producer, name, dtype, shape, options, data) result(code)
     type(tcasm_producer), intent(in) :: producer
     character(*), intent(in) :: name
     integer, intent(in) :: dtype
     integer(int64), intent(in) :: shape(:)
     type(tcasm_field_options), intent(in), optional :: options
+    type(c_ptr), intent(out) :: data
     integer(c_int) :: code, ignored
     type(tcasm_field_options) :: from
     type(c_ptr) :: settings
     integer(c_size_t), allocatable :: extents(:)
+    data = c_null_ptr
     if (present(options)) from = options
     if (any(shape < 0)) then
       code = refused("the shape of field " // trim(name) // " has a negative extent")
@@ -87,7 +89,7 @@ contains
     if (from%dtype == 0) from%dtype = dtype
     code = field_options(from, settings)
     if (code == TCASM_OK) code = c_add_field(producer%handle, c_text(name), &
-      int(from%dtype, c_int), size(extents, kind=c_size_t), extents, settings)
+      int(from%dtype, c_int), size(extents, kind=c_size_t), extents, settings, data)
     ignored = c_field_options_free(settings)
   end function added
 
@@ -245,22 +247,7 @@ contains
     type(tcasm_array), intent(inout) :: array
     integer(c_int) :: code
     code = c_live(source%handle, c_text(name), array)
-    if (code == TCASM_OK .and. array%capacity > 0) then
-      ! All that there is room for.
-      array%shape(slowest(array)) = array%capacity
-    end if
   end function producer_layout
-
-  !> Returns the dimension whose extent may change.
-  pure function slowest(array) result(axis)
-    type(tcasm_array), intent(in) :: array
-    integer :: axis
-    axis = 1
-    if (array%order == TCASM_ORDER_F) then
-      axis = array%rank
-      if (array%components > 1) axis = axis - 1
-    end if
-  end function slowest
 
   function buffer_layout(source, name, array) result(code)
     class(tcasm_buffer), intent(in) :: source

@@ -89,13 +89,25 @@ public:
         handle_ = decltype(handle_)(raw);
     }
 
-    /// Adds a field of zeros, to compute in. Ghost layers are part of the shape.
+    /// Adds a field of zeros, to compute in. Ghost layers are part of the shape. The view of a
+    /// variable field has all that there is room for.
     template <element T>
     array_view<T> add_field(const std::string& name, const shape& extents,
                             const field_options& settings = {}) {
+        void* data = nullptr;
         detail::check(tcasm_add_field(get(), name.c_str(), dtype_of<T>, extents.size(),
-                                      extents.data(), settings.get(), nullptr));
-        return live<T>(name);
+                                      extents.data(), settings.get(), &data));
+        tcasm_array array = layout(name);
+        if (array.capacity != 0) {
+            const std::size_t axis = array.order == TCASM_ORDER_C ? 0 : points(array) - 1;
+            array.shape[axis] = array.capacity;
+            array.data = data;
+            array.bytes = sizeof(T);
+            for (const std::size_t extent : extents) {
+                array.bytes *= extent;
+            }
+        }
+        return array_view<T>(array);
     }
 
     /// Returns the live memory of a field, as the next version will have it.
@@ -217,6 +229,11 @@ private:
         auto array = sized<tcasm_array>();
         detail::check(tcasm_live(get(), name.c_str(), &array));
         return array;
+    }
+
+    /// Returns the number of dimensions without that of components.
+    static std::size_t points(const tcasm_array& array) noexcept {
+        return static_cast<std::size_t>(array.rank) - (array.components > 1 ? 1 : 0);
     }
 
     receipt receipt_of(int status) {
