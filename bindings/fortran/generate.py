@@ -86,6 +86,8 @@ def argument(text, known):
     if kind.endswith("*") and kind[:-1].strip() in NUMBERS:
         inner = NUMBERS[kind[:-1].strip()]
         return name, f"{inner}, intent(inout), optional :: {name}{extent}"
+    if re.fullmatch(r"const struct \w+ \*", kind):
+        return name, f"type(c_ptr), value :: {name}"
     raise SystemExit(f"generate.py does not know the type of the argument {text!r}")
 
 

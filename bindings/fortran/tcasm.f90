@@ -1325,8 +1325,8 @@ contains
       code = refused("of ghosts_before and ghosts_after only one is given")
       return
     end if
-    before = from%ghosts_before
-    after = from%ghosts_after
+    allocate (before, source=int(from%ghosts_before, c_size_t))
+    allocate (after, source=int(from%ghosts_after, c_size_t))
     if (size(before) /= size(after) .or. any(before < 0) .or. any(after < 0)) then
       code = refused("ghosts_before and ghosts_after differ in size, or are negative")
       return

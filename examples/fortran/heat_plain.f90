@@ -1,24 +1,38 @@
-! Heat in a plate, in ordinary memory. Compare with heat.f90.
+! Heat in a plate, in ordinary memory. The edges are cold, and the middle is heated. Compare with
+! heat.f90.
 program heat_plain
   use, intrinsic :: iso_fortran_env, only: real64
   implicit none
-  integer, parameter :: n = 128
-  real(real64), allocatable :: t(:, :), next(:, :)
-  integer :: i, j, step
+  integer, parameter :: n = 128, steps = 1000
+  real(real64), pointer :: now(:, :), next(:, :), old(:, :)
+  integer :: i
 
-  allocate (t(n, n), next(n, n))
-  t = 0
+  allocate (now(n, n), next(n, n))
+  now = 0
   next = 0
-  t(:, 1) = 100 ! one edge is hot
-  next(:, 1) = 100
-  do step = 1, 200
+
+  do i = 1, steps
+    call step(now, next)
+    old => now
+    now => next
+    next => old
+  end do
+  print "(g0)", now(n / 2 + 11, n / 2 + 1)
+
+contains
+
+  ! Computes the next temperatures from those of now.
+  subroutine step(now, next)
+    real(real64), intent(in) :: now(n, n)
+    real(real64), intent(inout) :: next(n, n)
+    integer :: i, j
     do j = 2, n - 1
       do i = 2, n - 1
-        next(i, j) = t(i, j) + 0.2_real64 * (t(i, j - 1) + t(i, j + 1) + t(i - 1, j) &
-          + t(i + 1, j) - 4 * t(i, j))
+        next(i, j) = now(i, j) + 0.2_real64 * (now(i, j - 1) + now(i, j + 1) + now(i - 1, j) &
+          + now(i + 1, j) - 4 * now(i, j))
       end do
     end do
-    t = next
-  end do
-  print "(a, f0.6)", "mean ", sum(t) / n**2
+    next(n / 2 + 1, n / 2 + 1) = 100
+  end subroutine step
+
 end program heat_plain
