@@ -60,7 +60,10 @@ print_complex!(f32, f64);
 fn print_values<T: Print>(view: &View, name: &str) -> Outcome {
     let array = view.array::<T>(name)?;
     let texts = array.iter().map(Print::text);
-    println!("{}", joined(["values".to_owned()].into_iter().chain(texts), " "));
+    println!(
+        "{}",
+        joined(["values".to_owned()].into_iter().chain(texts), " ")
+    );
     Ok(())
 }
 
@@ -112,7 +115,10 @@ fn print_field(view: &View, field: &FieldDesc) -> Outcome {
 
 fn print_version(version: &Version) -> Outcome {
     let stamp = version.stamp();
-    println!("version {} step {} time {:.2}", stamp.version, stamp.step, stamp.time);
+    println!(
+        "version {} step {} time {:.2}",
+        stamp.version, stamp.step, stamp.time
+    );
     print_attrs(&version.table().attrs);
     let view = version.view()?;
     for field in &version.table().fields {
@@ -132,10 +138,7 @@ fn name_of(status: Status) -> &'static str {
 }
 
 /// Prints the version that was found, and holds it. Returns the status.
-fn found(
-    found: Result<Version, ObserveError>,
-    held: &mut Vec<Version>,
-) -> Outcome<&'static str> {
+fn found(found: Result<Version, ObserveError>, held: &mut Vec<Version>) -> Outcome<&'static str> {
     let version = match found {
         Ok(version) => version,
         Err(ObserveError::NotReady) => return Ok("NOT_READY"),
@@ -154,7 +157,9 @@ fn answer(status: &str) -> Outcome {
 }
 
 fn main() -> Outcome {
-    let name = std::env::args().nth(1).ok_or("the name of the region is missing")?;
+    let name = std::env::args()
+        .nth(1)
+        .ok_or("the name of the region is missing")?;
     let mut observer = Observer::attach_wait(&name, Duration::from_secs(10))?;
     let mut held = Vec::new();
     answer("ready")?;

@@ -7,7 +7,7 @@
 
 namespace {
 
-using fill = std::function<void(tcasm::producer&, std::size_t step)>;
+using filler = std::function<void(tcasm::producer&, std::size_t step)>;
 
 template <class T>
 T value(int b) {
@@ -121,7 +121,7 @@ private:
     }
 
     tcasm::producer producer_;
-    std::vector<fill> fills_;
+    std::vector<filler> fills_;
 };
 
 } // namespace

@@ -96,7 +96,20 @@ fn add_types(p: &mut Producer, fills: &mut Vec<Fill>) -> Outcome {
             fills.push(add::<$type>(p, <$type>::DTYPE.name_of_suite(), &[3, 4], fortran)?);
         )+};
     }
-    add!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, Complex<f32>, Complex<f64>);
+    add!(
+        i8,
+        i16,
+        i32,
+        i64,
+        u8,
+        u16,
+        u32,
+        u64,
+        f32,
+        f64,
+        Complex<f32>,
+        Complex<f64>
+    );
     Ok(())
 }
 
@@ -125,10 +138,15 @@ fn add_special(p: &mut Producer, fills: &mut Vec<Fill>) -> Outcome {
     fills.push(fill(vector.vector().add()?));
     let variable = p.field::<i32, _>("variable", [8]).variable().add()?;
     fills.push(fill(variable));
-    fills.push(fill_handed_over(p.field::<f64, _>("handed", [6]).handed_over().add()?));
+    fills.push(fill_handed_over(
+        p.field::<f64, _>("handed", [6]).handed_over().add()?,
+    ));
     let grid = p.uniform_mesh("grid", [4, 3, 1], [0.0, 1.0, 0.0], [0.5, 0.25, 1.0]);
     let grid = grid.add()?;
-    let meshed = p.field::<f64, _>("meshed", [3, 4]).on(&grid).quantity("heat");
+    let meshed = p
+        .field::<f64, _>("meshed", [3, 4])
+        .on(&grid)
+        .quantity("heat");
     fills.push(fill(meshed.add()?));
     Ok(())
 }
@@ -149,7 +167,9 @@ fn answer(line: &str) -> Outcome {
 }
 
 fn main() -> Outcome {
-    let name = std::env::args().nth(1).ok_or("the name of the region is missing")?;
+    let name = std::env::args()
+        .nth(1)
+        .ok_or("the name of the region is missing")?;
     let mut producer = builder(&name).create()?;
     let mut fills = Vec::new();
     add_types(&mut producer, &mut fills)?;

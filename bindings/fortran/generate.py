@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent / "c/include/tcasm.h"
 OUTPUT = HERE / "tcasm.f90"
-BEFORE_FIELDS = ["errors", "attrs", "source", "options", "producer", "meshes", "version", "observer"]
+BEFORE_FIELDS = "errors attrs source options producer meshes version observer".split()
 
 # Kind: type, dtype, the unsigned dtype of the same size.
 KINDS = {
@@ -55,8 +55,9 @@ def structures(header):
     lines = []
     for name, body in found:
         lines += ["", f"  type, bind(c) :: {name}"]
-        members = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-        for kind, pointer, member, extents in re.findall(r"(\w+) (\*?)(\w+)((?:\[\w+\])*);", members):
+        plain = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+        members = re.findall(r"(\w+) (\*?)(\w+)((?:\[\w+\])*);", plain)
+        for kind, pointer, member, extents in members:
             bounds = ", ".join(reversed(re.findall(r"\[(\w+)\]", extents)))
             shape = f"({bounds})" if bounds else ""
             lines.append(f"    {NUMBERS[kind + ' *' if pointer else kind]} :: {member}{shape}")
