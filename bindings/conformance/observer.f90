@@ -239,7 +239,7 @@ contains
       value = i64(i(1), i(2))
       bits = 64
     end select
-    if (dtype >= TCASM_U8 .and. value < 0) value = value + 2_wide**bits
+    if (dtype >= TCASM_U8 .and. value < 0) value = value + ishft(1_wide, bits)
   end function integer_element
 
   function real_element(version, name, rank, i) result(x)

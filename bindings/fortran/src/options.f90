@@ -27,7 +27,7 @@ module tcasm_settings
     integer :: rank = -1
     integer :: ranks = 1
     integer :: local_ranks = 1
-    type(tcasm_attrs) :: attrs
+    type(tcasm_attrs) :: attrs = tcasm_attrs()
   end type tcasm_options
 
   !> The options of a field.
@@ -53,7 +53,7 @@ module tcasm_settings
     !> A uniform mesh of the field itself, along x, y and z.
     real(real64), allocatable :: origin(:)
     real(real64), allocatable :: spacing(:)
-    type(tcasm_attrs) :: attrs
+    type(tcasm_attrs) :: attrs = tcasm_attrs()
   end type tcasm_field_options
 
 contains
