@@ -94,7 +94,13 @@ each() {
 # Does the same for the library.
 each_of_library() {
     local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir so=libtcasm.so.$version
+    local header
     "$1" 644 bindings/c/include/tcasm.h "$include/tcasm.h"
+    for header in bindings/cpp/include/tcasm.hpp bindings/cpp/include/tcasm/*.hpp; do
+        "$1" 644 "$header" "$include/${header#bindings/cpp/include/}"
+    done
+    # Modules of Fortran depend on the compiler, so programs compile the source.
+    "$1" 644 bindings/fortran/tcasm.f90 "$include/tcasm.f90"
     "$1" 644 "$library/libtcasm.a" "$to/libtcasm.a"
     "$1" 755 "$library/$so" "$to/$so"
     "$1" link "$so" "$to/libtcasm.so.${version%%.*}"

@@ -800,7 +800,8 @@ int tcasm_add_structures(struct tcasm_producer *producer,
                          void **data);
 
 /**
- * Describes the live memory of a field, as the next version will have it.
+ * Describes the live memory of a field, as the next version will have it. There is an address also
+ * if a variable field has no elements now.
  */
 int tcasm_live(struct tcasm_producer *producer,
                const char *name,

@@ -143,6 +143,9 @@ static void particles_come_and_leave(void)
     CHECK(q.shape[0] == 12 && q.dtype == TCASM_F32);
     OK(tcasm_release(version));
     OK(tcasm_set_len(producer, "atoms", 0));
+    tcasm_array live = TCASM_INIT(tcasm_array);
+    OK(tcasm_live(producer, "x", &live));
+    CHECK(live.data == data && live.bytes == 0 && live.capacity == 100);
     version = published(6);
     x = mapped(version, "x");
     CHECK(x.data == NULL && x.bytes == 0 && x.shape[0] == 0);
