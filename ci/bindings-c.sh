@@ -21,6 +21,7 @@ main() {
     run_tests static
     run_tests address -fsanitize=address,undefined
     build_examples
+    find_through_a_link
     run_hello
     run_heat
     echo "bindings-c: all programs did what they should"
@@ -77,6 +78,14 @@ build_examples() {
             stop "examples/$language has warnings"
         fi
     done
+}
+
+# Many systems have a link /lib to /usr/lib, and no /include.
+find_through_a_link() {
+    mkdir "$work/root"
+    ln -s "$prefix/lib" "$work/root/lib"
+    cmake -S examples/c -B "$work/linked" -DCMAKE_PREFIX_PATH="$work/root" >"$work/cmake.log" 2>&1 ||
+        stop "cmake finds other folders through a link: $(cat "$work/cmake.log")"
 }
 
 # The observer sees steps until the producer is killed, and says so. It runs in valgrind, which
