@@ -713,7 +713,8 @@ extern "C" {
 /**
  * Returns the text of the last status of this thread that was not `TCASM_OK`, in UTF-8. It says
  * what happened and what to do about it. The text is valid until the next call of a function of
- * this library in this thread.
+ * this library in this thread. It is empty in functions that run while the thread or the program
+ * ends, such as those of `atexit`.
  */
 const char *tcasm_last_error(void);
 
@@ -901,7 +902,7 @@ int tcasm_publish(struct tcasm_producer *producer,
 
 /**
  * Publishes like `tcasm_publish`. If there is no room, tries again for up to `timeout` seconds, or
- * for ever if it is negative.
+ * for ever if it is negative. Other threads can use the producer between the tries.
  */
 int tcasm_publish_wait(struct tcasm_producer *producer,
                        uint64_t step,
@@ -979,9 +980,24 @@ int tcasm_set_uniform_mesh(struct tcasm_producer *producer,
                            const double *spacing);
 
 /**
- * Makes a mesh a block of the block-structured mesh `of` from the next version on: its refinement
- * level, how many cells a cell of the next coarser level has along x, y and z, and the index of
- * its first cell along x, y and z in cells of its level.
+ * Adds a uniform mesh (as `tcasm_add_uniform_mesh`) that is a block of the block-structured mesh
+ * `of`: its refinement level, how many cells a cell of the next coarser level has along x, y and z,
+ * and the index of its first cell along x, y and z in cells of its level.
+ */
+int tcasm_add_block(struct tcasm_producer *producer,
+                    const char *name,
+                    const size_t *points,
+                    const double *origin,
+                    const double *spacing,
+                    const char *of,
+                    uint32_t level,
+                    const uint32_t *refinement,
+                    const int64_t *offset,
+                    struct tcasm_attrs *attrs);
+
+/**
+ * Gives a mesh that was added as a block another level, refinement and offset from the next version
+ * on. It stays a block of the same mesh `of`.
  */
 int tcasm_set_block(struct tcasm_producer *producer,
                     const char *name,
@@ -1040,7 +1056,7 @@ int tcasm_mark_dirty(struct tcasm_producer *producer,
 
 /**
  * Declares that devices write field `name` from now on (RDMA, GPU, registered I/O buffers). The
- * field is captured whole in each version, inside publish.
+ * field is captured whole in each version, inside publish. It cannot be handed over.
  */
 int tcasm_register_dma(struct tcasm_producer *producer,
                        const char *name);
@@ -1202,8 +1218,9 @@ int tcasm_attrs_of(struct tcasm_version *version,
                    struct tcasm_attrs **attrs);
 
 /**
- * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. It
- * is empty if the field has none, and valid until the version is released.
+ * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. If
+ * the field has none, the quantity is its name, and the others are empty. The text is valid until
+ * the version is released.
  */
 int tcasm_field_text(struct tcasm_version *version,
                      const char *name,

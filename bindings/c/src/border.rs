@@ -58,7 +58,9 @@ const LARGEST: usize = 4096;
 
 /// A structure that begins with its size in bytes, a `size_t` that C sets.
 pub trait Growing: Plain {
-    /// The size that it had when it was introduced. No program has a smaller one.
+    /// The size that it had when it was introduced. No program has a smaller one. It is a number,
+    /// because `size_of` would grow with the structure, and refuse programs that are compiled
+    /// already.
     const FIRST: usize;
 }
 

@@ -73,9 +73,11 @@ impl Failure {
         Failure::new(TCASM_OTHER_ERROR, error.to_string())
     }
 
-    /// Remembers the text for this thread, and returns the status.
+    /// Remembers the text for this thread, and returns the status. A thread that ends has no text
+    /// any more: functions that run then, such as destructors and those of `atexit`, get the
+    /// status.
     pub fn remember(self) -> c_int {
-        LAST.with(|last| *last.borrow_mut() = c_text(&self.text));
+        let _ = LAST.try_with(|last| *last.borrow_mut() = c_text(&self.text));
         self.status
     }
 }
@@ -86,10 +88,12 @@ thread_local! {
 
 /// Returns the text of the last status of this thread that was not `TCASM_OK`, in UTF-8. It says
 /// what happened and what to do about it. The text is valid until the next call of a function of
-/// this library in this thread.
+/// this library in this thread. It is empty in functions that run while the thread or the program
+/// ends, such as those of `atexit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_last_error() -> *const c_char {
-    LAST.with(|last| last.borrow().as_ptr())
+    LAST.try_with(|last| last.borrow().as_ptr())
+        .unwrap_or(c"".as_ptr())
 }
 
 /// Returns the name of a status, such as `"TCASM_NOT_READY"`, or `"unknown"`. The text is valid for
@@ -176,6 +180,11 @@ statuses! {
         observer::ViewError::NoField { .. } => TCASM_NOT_FOUND,
         observer::ViewError::SubArray { .. } => TCASM_INVALID_ARGUMENT,
         observer::ViewError::Forked => TCASM_FORKED,
+    }
+    observer::ReadError, or TCASM_OTHER_ERROR {
+        observer::ReadError::NoField { .. } => TCASM_NOT_FOUND,
+        observer::ReadError::Range { .. } => TCASM_INVALID_ARGUMENT,
+        observer::ReadError::Forked => TCASM_FORKED,
     }
     producer::CreateError, or TCASM_NOT_CREATED {
         producer::CreateError::Name(_) => TCASM_INVALID_ARGUMENT,

@@ -11,7 +11,7 @@ use crate::version::Version;
 use crate::waiting::{Turns, seconds};
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
-use tcasm_transfer::{Access, Allowed, Cookie, Declaration, Layout, Segment};
+use tcasm_transfer::{Access, Allowed, Cookie, Declaration, Layout, LayoutError, Segment};
 
 /// Peers may read.
 pub const TCASM_READ: c_int = 1;
@@ -59,7 +59,7 @@ pub struct tcasm_declaration {
 }
 impl Plain for tcasm_declaration {}
 impl Growing for tcasm_declaration {
-    const FIRST: usize = size_of::<Self>();
+    const FIRST: usize = 32;
 }
 
 /// Declares memory of this process, and serves peers from a thread of its own.
@@ -130,7 +130,7 @@ pub extern "C" fn tcasm_declare(
             addr: s.data.expose_provenance(),
             len: s.bytes,
         });
-        let layout = Layout::new(segments).map_err(Failure::other)?;
+        let layout = Layout::new(segments).map_err(wrong)?;
         declare(owner, layout, access, once, &cookie)
     })
 }
@@ -155,14 +155,13 @@ pub extern "C" fn tcasm_declare_array(
         let strides = strides.get(&rank, "the list of strides")?;
         let strides: Vec<isize> = strides.iter().map(|s| *s as isize).collect();
         let layout = Layout::strided(data.expose_provenance(), element, shape, &strides);
-        declare(
-            owner,
-            layout.map_err(Failure::other)?,
-            access,
-            once,
-            &cookie,
-        )
+        let layout = layout.map_err(wrong)?;
+        declare(owner, layout, access, once, &cookie)
     })
+}
+
+fn wrong(layout: LayoutError) -> Failure {
+    Failure::argument(layout.to_string())
 }
 
 fn declare(
