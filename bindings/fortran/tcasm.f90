@@ -447,6 +447,22 @@ module tcasm_c
       integer(c_int) :: c_set_uniform_mesh
     end function c_set_uniform_mesh
 
+    function c_add_block(producer, name, points, origin, spacing, of, level, refinement, &
+      offset, attrs) bind(c, name="tcasm_add_block")
+      import
+      type(c_ptr), value :: producer
+      character(kind=c_char), intent(in), optional :: name(*)
+      integer(c_size_t), intent(in), optional :: points(*)
+      real(c_double), intent(in), optional :: origin(*)
+      real(c_double), intent(in), optional :: spacing(*)
+      character(kind=c_char), intent(in), optional :: of(*)
+      integer(c_int32_t), value :: level
+      integer(c_int32_t), intent(in), optional :: refinement(*)
+      integer(c_int64_t), intent(in), optional :: offset(*)
+      type(c_ptr), value :: attrs
+      integer(c_int) :: c_add_block
+    end function c_add_block
+
     function c_set_block(producer, name, of, level, refinement, offset) bind(c, &
       name="tcasm_set_block")
       import
@@ -762,7 +778,7 @@ module tcasm_c
       integer(c_int) :: c_group_member
     end function c_group_member
 
-    function c_host_buffer_open(job, count, names, sizes, flags, processes, timeout, &
+    function c_host_buffer_open(job, count, names, sizes, flags, ranks, processes, timeout, &
       buffer) bind(c, name="tcasm_host_buffer_open")
       import
       character(kind=c_char), intent(in), optional :: job(*)
@@ -770,6 +786,7 @@ module tcasm_c
       type(c_ptr), intent(in), optional :: names(*)
       integer(c_size_t), intent(in), optional :: sizes(*)
       integer(c_int32_t), intent(in), optional :: flags(*)
+      integer(c_int32_t), intent(in), optional :: ranks(*)
       integer(c_size_t), value :: processes
       real(c_double), value :: timeout
       type(c_ptr), intent(inout), optional :: buffer

@@ -1298,7 +1298,9 @@ int tcasm_group_member(struct tcasm_group_version *group,
 /**
  * Creates the host buffer of `job`, or attaches to it: at the same address in all processes. It
  * has `count` sections with names and sizes in bytes. `flags` has `TCASM_SECTION_LOCKED` and the
- * like for each, added up, or is null. If `processes` is not 0, so many processes of this host get
+ * like for each, added up, or is null. `ranks` is not 0 for sections for the regions of so many
+ * ranks (`tcasm_options_set_part`), each with at most as many bytes of fields as `sizes` says; it
+ * may be null. If `processes` is not 0, so many processes of this host get
  * the buffer, or none does. Waits for them for up to `timeout` seconds.
  * `tcasm_host_buffer_close` ends it here.
  */
@@ -1307,6 +1309,7 @@ int tcasm_host_buffer_open(const char *job,
                            const char *const *names,
                            const size_t *sizes,
                            const uint32_t *flags,
+                           const uint32_t *ranks,
                            size_t processes,
                            double timeout,
                            struct tcasm_host_buffer **buffer);

@@ -188,6 +188,12 @@ impl Fill<u8> {
     }
 }
 
+impl Count {
+    pub fn get(&self) -> usize {
+        self.0
+    }
+}
+
 impl<T: Growing> Sized<T> {
     /// Fails if the structure cannot be written to.
     pub fn check(&self, what: &str) -> Result<(), Failure> {

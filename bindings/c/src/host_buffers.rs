@@ -4,10 +4,12 @@ use crate::border::{Count, List, Out, Text};
 use crate::call::call;
 use crate::handles::{Handle, give, object};
 use crate::options::Options;
-use crate::status::Failure;
-use crate::waiting::seconds;
+use crate::status::{Failure, TCASM_NOT_READY};
+use crate::waiting::{SLICE, seconds};
 use std::ffi::{c_char, c_int, c_void};
-use tcasm_hostbuffer::{Pages, Section};
+use std::time::Instant;
+use tcasm_core::sys::time::deadline;
+use tcasm_hostbuffer::{HostBufferError, Pages, Section};
 
 /// Pages of a section get their memory at once.
 pub const TCASM_SECTION_ALLOCATED: u32 = 1;
@@ -26,7 +28,9 @@ object!(HostBuffer, "host buffer", 10);
 
 /// Creates the host buffer of `job`, or attaches to it: at the same address in all processes. It
 /// has `count` sections with names and sizes in bytes. `flags` has `TCASM_SECTION_LOCKED` and the
-/// like for each, added up, or is null. If `processes` is not 0, so many processes of this host get
+/// like for each, added up, or is null. `ranks` is not 0 for sections for the regions of so many
+/// ranks (`tcasm_options_set_part`), each with at most as many bytes of fields as `sizes` says; it
+/// may be null. If `processes` is not 0, so many processes of this host get
 /// the buffer, or none does. Waits for them for up to `timeout` seconds.
 /// `tcasm_host_buffer_close` ends it here.
 #[unsafe(no_mangle)]
@@ -36,6 +40,7 @@ pub extern "C" fn tcasm_host_buffer_open(
     names: List<*const c_char>,
     sizes: List<usize>,
     flags: List<u32>,
+    ranks: List<u32>,
     processes: usize,
     timeout: f64,
     buffer: Out<Handle<HostBuffer>>,
@@ -44,19 +49,28 @@ pub extern "C" fn tcasm_host_buffer_open(
         let job = job.get("the name of the job")?;
         let names = names.texts(&count, "the list of names")?;
         let sizes = sizes.get(&count, "the list of sizes")?;
-        let flags = match flags.is_null() {
-            true => &vec![0; names.len()],
-            false => flags.get(&count, "the list of flags")?,
-        };
+        let flags = each(&flags, &count, "the list of flags")?;
+        let ranks = each(&ranks, &count, "the list of ranks")?;
         let mut builder = tcasm_hostbuffer::HostBuffer::builder(job).timeout(seconds(timeout)?);
-        for ((name, bytes), flags) in names.iter().zip(sizes).zip(flags) {
-            builder = builder.section(section(name, *bytes, *flags)?);
+        for (i, name) in names.iter().enumerate() {
+            builder = builder.section(match ranks[i] {
+                0 => section(name, sizes[i], flags[i])?,
+                ranks => Section::regions(name, ranks, sizes[i]),
+            });
         }
         if processes > 0 {
             builder = builder.processes(processes);
         }
         give(&buffer, || Ok(HostBuffer(builder.create_or_attach()?)))
     })
+}
+
+/// Returns the values of a list, or zeros if C passed null.
+fn each(list: &List<u32>, count: &Count, what: &str) -> Result<Vec<u32>, Failure> {
+    match list.is_null() {
+        true => Ok(vec![0; count.get()]),
+        false => Ok(list.get(count, what)?.to_vec()),
+    }
 }
 
 fn section(name: &str, bytes: usize, flags: u32) -> Result<Section, Failure> {
@@ -142,9 +156,21 @@ pub extern "C" fn tcasm_seal(buffer: Handle<HostBuffer>, name: Text) -> c_int {
 pub extern "C" fn tcasm_wait_sealed(buffer: Handle<HostBuffer>, name: Text, timeout: f64) -> c_int {
     call(|| {
         let name = name.get("the name of the section")?;
-        buffer.get()?.0.wait_sealed(name, seconds(timeout)?)?;
-        Ok(())
+        let end = deadline(seconds(timeout)?);
+        loop {
+            // The handle is looked up again, so that closing the buffer ends the wait.
+            match buffer.get()?.0.wait_sealed(name, SLICE) {
+                Err(HostBufferError::NotSealed { .. }) if Instant::now() < end => {}
+                Err(HostBufferError::NotSealed { .. }) => return Err(not_sealed(name, timeout)),
+                found => return Ok(found.map(drop)?),
+            }
+        }
     })
+}
+
+fn not_sealed(name: &str, timeout: f64) -> Failure {
+    let text = format!("no process has sealed section {name:?} within {timeout} s");
+    Failure::new(TCASM_NOT_READY, text)
 }
 
 /// Takes the part of `rank` in a section for regions: the region that is created with these options

@@ -109,10 +109,11 @@ static void memory_is_read_and_written_by_cookie(void)
 
 static tcasm_host_buffer *open_buffer(int *created, size_t *address)
 {
-    const char *names[] = {"table", "scratch"};
-    size_t sizes[] = {1 << 16, 1 << 12}, bytes;
+    const char *names[] = {"table", "scratch", "ranks"};
+    size_t sizes[] = {1 << 16, 1 << 12, 1 << 20}, bytes;
+    uint32_t ranks[] = {0, 0, 4};
     tcasm_host_buffer *buffer;
-    OK(tcasm_host_buffer_open(name, 2, names, sizes, NULL, 0, 30.0, &buffer));
+    OK(tcasm_host_buffer_open(name, 3, names, sizes, NULL, ranks, 0, 30.0, &buffer));
     OK(tcasm_host_buffer_info(buffer, address, &bytes, created));
     CHECK(bytes >= (1 << 16) + (1 << 12));
     return buffer;
@@ -143,6 +144,24 @@ static void reader(void)
     OK(tcasm_host_buffer_close(buffer));
 }
 
+/* The address of the region of rank 2 is that of its part, behind those of ranks 0 and 1. */
+static void a_region_lies_in_its_part(tcasm_host_buffer *buffer)
+{
+    tcasm_options *options;
+    tcasm_producer *producer;
+    size_t start, bytes, base;
+    OK(tcasm_host_buffer_info(buffer, &start, &bytes, NULL));
+    OK(tcasm_options_new(&options));
+    FAILS(TCASM_NOT_CREATED, tcasm_options_set_part(options, buffer, "ranks", 4));
+    OK(tcasm_options_set_part(options, buffer, "ranks", 2));
+    OK(tcasm_create(name, 1 << 20, options, &producer));
+    OK(tcasm_base(producer, &base));
+    CHECK(base > start && base < start + bytes);
+    OK(tcasm_publish(producer, 1, 1.0));
+    OK(tcasm_close(producer));
+    OK(tcasm_options_free(options));
+}
+
 static void a_list_is_walked_in_another_process(void)
 {
     int created;
@@ -164,12 +183,13 @@ static void a_list_is_walked_in_another_process(void)
     CHECK(read(ready[0], &byte, 1) == 1);
     OK(tcasm_seal(buffer, "table"));
     ended_well(child);
+    a_region_lies_in_its_part(buffer);
     OK(tcasm_host_buffer_close(buffer));
     uint32_t flags[] = {1u << 31, 0};
     const char *names[] = {"a", "b"};
     size_t sizes[] = {1, 1};
     FAILS(TCASM_INVALID_ARGUMENT,
-          tcasm_host_buffer_open(name, 2, names, sizes, flags, 0, 1.0, &buffer));
+          tcasm_host_buffer_open(name, 2, names, sizes, flags, NULL, 0, 1.0, &buffer));
 }
 
 static tcasm_producer *rank(uint32_t number, double **u)
