@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the library for C as it is installed: installs it into a new folder, builds programs against
-# it with pkg-config and with CMake, and runs them, also with AddressSanitizer, which finds leaks,
+# it with pkg-config and with CMake, also in C++ and Fortran, and runs them, also with AddressSanitizer, which finds leaks,
 # too, and an observer with valgrind. Uses the profile of the tests, so that most is compiled already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ export LD_LIBRARY_PATH=$prefix/lib
 warnings=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Wpedantic -Werror)
 
 main() {
-    ci/setup.sh cmake valgrind
+    ci/setup.sh cmake valgrind g++ gfortran
     mkdir -m 700 "$work/run"
     install_library
     check_symbols
@@ -21,6 +21,7 @@ main() {
     run_tests static
     run_tests address -fsanitize=address,undefined
     build_examples
+    find_through_a_link
     run_hello
     run_heat
     echo "bindings-c: all programs did what they should"
@@ -63,16 +64,28 @@ private_libs() {
     sed -n 's/^Libs.private: //p' "$prefix/lib/pkgconfig/tcasm.pc"
 }
 
+# Builds the examples of all languages with CMake, into build/LANGUAGE.
 build_examples() {
-    cmake -S examples/c -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/cmake.log" 2>&1 &&
-        cmake --build "$work/build" >>"$work/cmake.log" 2>&1 || {
-        cat "$work/cmake.log" >&2
-        stop "cmake cannot build the examples"
-    }
-    if grep -q warning "$work/cmake.log"; then
-        cat "$work/cmake.log" >&2
-        stop "the examples have warnings"
-    fi
+    local language log=$work/cmake.log
+    for language in c cpp fortran; do
+        cmake -S "examples/$language" -B "$work/build/$language" -DCMAKE_PREFIX_PATH="$prefix" \
+            >"$log" 2>&1 && cmake --build "$work/build/$language" >>"$log" 2>&1 || {
+            cat "$log" >&2
+            stop "cmake cannot build examples/$language"
+        }
+        if grep -qi 'warning:' "$log"; then
+            cat "$log" >&2
+            stop "examples/$language has warnings"
+        fi
+    done
+}
+
+# Many systems have a link /lib to /usr/lib, and no /include.
+find_through_a_link() {
+    mkdir "$work/root"
+    ln -s "$prefix/lib" "$work/root/lib"
+    cmake -S examples/c -B "$work/linked" -DCMAKE_PREFIX_PATH="$work/root" >"$work/cmake.log" 2>&1 ||
+        stop "cmake finds other folders through a link: $(cat "$work/cmake.log")"
 }
 
 # The observer sees steps until the producer is killed, and says so. It runs in valgrind, which
@@ -82,9 +95,9 @@ run_hello() {
     local pid status=0
     local valgrind=(valgrind --quiet --error-exitcode=9 --leak-check=full
         --show-leak-kinds=definite --errors-for-leak-kinds=definite)
-    "$work/build/hello_producer" &
+    "$work/build/c/hello_producer" &
     pid=$!
-    "${valgrind[@]}" "$work/build/hello_observer" >"$work/seen" 2>"$work/said" &
+    "${valgrind[@]}" "$work/build/c/hello_observer" >"$work/seen" 2>"$work/said" &
     local observer=$!
     until [ "$(wc -l <"$work/seen")" -ge 3 ]; do
         kill -0 "$observer" || stop "hello_observer ended: $(cat "$work/said")"
@@ -98,12 +111,17 @@ run_hello() {
     wait "$pid" || true
 }
 
-# Both programs compute the same.
+# All programs compute the same.
 run_heat() {
-    local plain published
-    plain=$("$work/build/heat_plain")
-    published=$("$work/build/heat")
-    [ "$plain" = "$published" ] || stop "heat prints $published, and heat_plain $plain"
+    local wanted language program printed
+    wanted=$("$work/build/c/heat_plain")
+    for language in c cpp fortran; do
+        for program in heat_plain heat; do
+            printed=$("$work/build/$language/$program")
+            [ "${printed//[[:space:]]/}" = "$wanted" ] ||
+                stop "$language/$program prints $printed, not $wanted"
+        done
+    done
 }
 
 stop() {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds the command with its manual pages and completion scripts, and the library for C; installs
-# them and the files of packaging/, or removes them. Changes nothing else: docs/userfaultfd.md says how an administrator
-# puts the udev rule and the group of packaging/ into effect.
+# them and the files of packaging/, or removes them. Changes nothing else: docs/userfaultfd.md says
+# how an administrator puts the udev rule and the group of packaging/ into effect.
 #   install-files.sh build | install | uninstall
 # Variables:
 #   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR, DATADIR, LIBDIR and INCLUDEDIR are
-#            below it
+#            below it if they are relative
 #   DESTDIR  a folder that stands for / while a package is made [none]
 #   PROFILE  the profile of cargo [release]
 #   SELECT   the packages, targets and features that cargo builds
@@ -17,13 +17,24 @@ commands=(
     checkpoint checkpoints clean completions demo doctor dump export hostbuffer info keep ls restore
     stats verify view watch
 )
-prefix=${PREFIX:-/usr/local}
-bin=${DESTDIR:-}${BINDIR:-$prefix/bin}
-data=${DESTDIR:-}${DATADIR:-$prefix/share}
+
+# below FOLDER PATH: prints the whole path of PATH, which is below FOLDER if it is relative.
+below() {
+    case $2 in
+        /*) echo "$2" ;;
+        *) realpath -ms "$1/$2" ;;
+    esac
+}
+
+# Whole paths, because build systems read some of them in files.
+prefix=$(below . "${PREFIX:-/usr/local}")
+datadir=$(below "$prefix" "${DATADIR:-share}")
+libdir=$(below "$prefix" "${LIBDIR:-lib}")
+includedir=$(below "$prefix" "${INCLUDEDIR:-include}")
+bin=${DESTDIR:-}$(below "$prefix" "${BINDIR:-bin}")
+data=${DESTDIR:-}$datadir
 lib=${DESTDIR:-}$prefix/lib
-libdir=${LIBDIR:-$prefix/lib}
-includedir=${INCLUDEDIR:-$prefix/include}
-man=${DESTDIR:-}${MANDIR:-${DATADIR:-$prefix/share}/man}/man1
+man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
 read -ra select <<<"${SELECT:--p tcasm -p tcasm-c --bins --lib --features tcasm/pages}"
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
@@ -94,7 +105,13 @@ each() {
 # Does the same for the library.
 each_of_library() {
     local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir so=libtcasm.so.$version
+    local header
     "$1" 644 bindings/c/include/tcasm.h "$include/tcasm.h"
+    for header in bindings/cpp/include/tcasm.hpp bindings/cpp/include/tcasm/*.hpp; do
+        "$1" 644 "$header" "$include/${header#bindings/cpp/include/}"
+    done
+    # Modules of Fortran depend on the compiler, so programs compile the source.
+    "$1" 644 bindings/fortran/tcasm.f90 "$include/tcasm.f90"
     "$1" 644 "$library/libtcasm.a" "$to/libtcasm.a"
     "$1" 755 "$library/$so" "$to/$so"
     "$1" link "$so" "$to/libtcasm.so.${version%%.*}"

@@ -45,7 +45,7 @@
 #define TCASM_OTHER_ERROR -1
 
 /**
- * The producer died. Its last version can still be read.
+ * The producer died. Its last version can still be read. Or the owner of declared memory died.
  */
 #define TCASM_PRODUCER_LOST -2
 
@@ -108,6 +108,12 @@
  * The field or mesh could not be added or changed.
  */
 #define TCASM_NOT_DEFINED -14
+
+/**
+ * The owner of declared memory refuses: the cookie is unknown, revoked or used, or does not allow
+ * this access.
+ */
+#define TCASM_REFUSED -15
 
 /**
  * A defect of the library. Please report the text of `tcasm_last_error`.
@@ -335,7 +341,8 @@
 #define TCASM_CURVILINEAR 2
 
 /**
- * Particles. Their geometry is a field of one dimension and one to three components: the positions.
+ * Particles. Their geometry is a field of one dimension and one to three components, the
+ * positions.
  */
 #define TCASM_PARTICLES 3
 
@@ -352,6 +359,46 @@
  * of each cell, a field of `TCASM_U8`.
  */
 #define TCASM_MIXED 5
+
+/**
+ * Pages of a section get their memory at once.
+ */
+#define TCASM_SECTION_ALLOCATED 1
+
+/**
+ * Pages of a section are locked in memory.
+ */
+#define TCASM_SECTION_LOCKED 2
+
+/**
+ * Core dumps have the section.
+ */
+#define TCASM_SECTION_DUMPED 4
+
+/**
+ * A section has huge pages where the system gives them to shared memory.
+ */
+#define TCASM_SECTION_HUGE_PAGES 8
+
+/**
+ * A section has huge pages that an administrator has reserved.
+ */
+#define TCASM_SECTION_RESERVED_PAGES 16
+
+/**
+ * Peers may read.
+ */
+#define TCASM_READ 1
+
+/**
+ * Peers may write.
+ */
+#define TCASM_WRITE 2
+
+/**
+ * Peers may read and write.
+ */
+#define TCASM_READ_WRITE 3
 
 /**
  * An attribute is an integer.
@@ -390,6 +437,21 @@ typedef struct tcasm_buffer tcasm_buffer;
 typedef struct tcasm_field_options tcasm_field_options;
 
 /**
+ * An attachment to the regions of all ranks of a group on this host.
+ */
+typedef struct tcasm_group_observer tcasm_group_observer;
+
+/**
+ * One step of a group, pinned in all of its ranks.
+ */
+typedef struct tcasm_group_version tcasm_group_version;
+
+/**
+ * A buffer that all processes of a job on this host share.
+ */
+typedef struct tcasm_host_buffer tcasm_host_buffer;
+
+/**
  * An attachment to a region. Threads may share it: each call takes it for itself, and calls that
  * wait let the others in between.
  */
@@ -399,6 +461,16 @@ typedef struct tcasm_observer tcasm_observer;
  * The options of a region, to be used for any number of regions.
  */
 typedef struct tcasm_options tcasm_options;
+
+/**
+ * Declares memory of this process, and serves peers from a thread of its own.
+ */
+typedef struct tcasm_owner tcasm_owner;
+
+/**
+ * A connection to an owner.
+ */
+typedef struct tcasm_peer tcasm_peer;
 
 /**
  * A region. Threads may share it: each call takes it for itself.
@@ -465,6 +537,15 @@ typedef struct tcasm_array {
    * may change, and 0 for other fields.
    */
   size_t capacity;
+  /**
+   * The extents of the global array of which this is a block, without components. Zeros if it is
+   * no block.
+   */
+  size_t global_shape[TCASM_MAX_RANK];
+  /**
+   * The index there of the first value that is no ghost.
+   */
+  size_t global_offset[TCASM_MAX_RANK];
   /**
    * For structures: the alignment of one in bytes. Then the dtype is `TCASM_U8`, and the last
    * dimension is the bytes of a structure. 0 for arrays.
@@ -573,6 +654,58 @@ typedef struct tcasm_stamp {
   uint64_t published;
 } tcasm_stamp;
 
+/**
+ * A piece of memory.
+ */
+typedef struct tcasm_segment {
+  /**
+   * The first byte.
+   */
+  void *data;
+  /**
+   * The number of bytes.
+   */
+  size_t bytes;
+} tcasm_segment;
+
+/**
+ * Stands for declared memory, and is the right to use it: 16 random bytes. Send it to peers in any
+ * way.
+ */
+typedef struct tcasm_cookie {
+  /**
+   * The bytes.
+   */
+  uint8_t bytes[16];
+} tcasm_cookie;
+
+/**
+ * The meaning of a cookie. Set `size` to `sizeof(tcasm_declaration)` before the call
+ * (`tcasm_declaration d = TCASM_INIT(tcasm_declaration);`).
+ */
+typedef struct tcasm_declaration {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The number of bytes that are declared.
+   */
+  uint64_t bytes;
+  /**
+   * The version that they are of, or 0 for live memory.
+   */
+  uint64_t version;
+  /**
+   * `TCASM_READ`, `TCASM_WRITE` or `TCASM_READ_WRITE`.
+   */
+  int access;
+  /**
+   * 1 if the cookie ends after the first complete use.
+   */
+  int once;
+} tcasm_declaration;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -580,7 +713,8 @@ extern "C" {
 /**
  * Returns the text of the last status of this thread that was not `TCASM_OK`, in UTF-8. It says
  * what happened and what to do about it. The text is valid until the next call of a function of
- * this library in this thread.
+ * this library in this thread. It is empty in functions that run while the thread or the program
+ * ends, such as those of `atexit`.
  */
 const char *tcasm_last_error(void);
 
@@ -667,7 +801,8 @@ int tcasm_add_structures(struct tcasm_producer *producer,
                          void **data);
 
 /**
- * Describes the live memory of a field, as the next version will have it.
+ * Describes the live memory of a field, as the next version will have it. There is an address also
+ * if a variable field has no elements now.
  */
 int tcasm_live(struct tcasm_producer *producer,
                const char *name,
@@ -731,6 +866,16 @@ int tcasm_field_options_set_ghosts(struct tcasm_field_options *options,
                                    const size_t *after);
 
 /**
+ * Makes the field a block of a global array, of which other ranks have other blocks: the extents
+ * of that array, and the index there of the first value of the block that is no ghost, for each of
+ * `rank` dimensions without that of components.
+ */
+int tcasm_field_options_set_global(struct tcasm_field_options *options,
+                                   size_t rank,
+                                   const size_t *shape,
+                                   const size_t *offset);
+
+/**
  * Sets a uniform mesh of the field itself: the coordinates x, y, z of the first interior point,
  * and the distance of neighbours along x, y and z. Each has three values. Null stands for zeros,
  * and for distances of 1.
@@ -757,7 +902,7 @@ int tcasm_publish(struct tcasm_producer *producer,
 
 /**
  * Publishes like `tcasm_publish`. If there is no room, tries again for up to `timeout` seconds, or
- * for ever if it is negative.
+ * for ever if it is negative. Other threads can use the producer between the tries.
  */
 int tcasm_publish_wait(struct tcasm_producer *producer,
                        uint64_t step,
@@ -835,9 +980,24 @@ int tcasm_set_uniform_mesh(struct tcasm_producer *producer,
                            const double *spacing);
 
 /**
- * Makes a mesh a block of the block-structured mesh `of` from the next version on: its refinement
- * level, how many cells a cell of the next coarser level has along x, y and z, and the index of
- * its first cell along x, y and z in cells of its level.
+ * Adds a uniform mesh (as `tcasm_add_uniform_mesh`) that is a block of the block-structured mesh
+ * `of`: its refinement level, how many cells a cell of the next coarser level has along x, y and z,
+ * and the index of its first cell along x, y and z in cells of its level.
+ */
+int tcasm_add_block(struct tcasm_producer *producer,
+                    const char *name,
+                    const size_t *points,
+                    const double *origin,
+                    const double *spacing,
+                    const char *of,
+                    uint32_t level,
+                    const uint32_t *refinement,
+                    const int64_t *offset,
+                    struct tcasm_attrs *attrs);
+
+/**
+ * Gives a mesh that was added as a block another level, refinement and offset from the next version
+ * on. It stays a block of the same mesh `of`.
  */
 int tcasm_set_block(struct tcasm_producer *producer,
                     const char *name,
@@ -896,7 +1056,7 @@ int tcasm_mark_dirty(struct tcasm_producer *producer,
 
 /**
  * Declares that devices write field `name` from now on (RDMA, GPU, registered I/O buffers). The
- * field is captured whole in each version, inside publish.
+ * field is captured whole in each version, inside publish. It cannot be handed over.
  */
 int tcasm_register_dma(struct tcasm_producer *producer,
                        const char *name);
@@ -1058,8 +1218,9 @@ int tcasm_attrs_of(struct tcasm_version *version,
                    struct tcasm_attrs **attrs);
 
 /**
- * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. It is
- * empty if the field has none, and valid until the version is released.
+ * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. If
+ * the field has none, the quantity is its name, and the others are empty. The text is valid until
+ * the version is released.
  */
 int tcasm_field_text(struct tcasm_version *version,
                      const char *name,
@@ -1077,6 +1238,230 @@ int tcasm_changes(struct tcasm_version *version,
                   const char **names,
                   size_t room,
                   size_t *count);
+
+/**
+ * Attaches to the ranks of a group on this host. `tcasm_group_detach` ends the attachment.
+ */
+int tcasm_group_attach(const char *name,
+                       struct tcasm_group_observer **group);
+
+/**
+ * Ends an attachment to a group. Versions stay until they are released.
+ */
+int tcasm_group_detach(struct tcasm_group_observer *group);
+
+/**
+ * Stores the newest step that all ranks on this host have, pinned in all of them until
+ * `tcasm_group_release`.
+ */
+int tcasm_group_latest(struct tcasm_group_observer *group,
+                       struct tcasm_group_version **version);
+
+/**
+ * Waits for a step that is newer than all that were returned, for up to `timeout` seconds, or for
+ * ever if it is negative.
+ */
+int tcasm_group_wait_newer(struct tcasm_group_observer *group,
+                           double timeout,
+                           struct tcasm_group_version **version);
+
+/**
+ * Lets go of a step in all ranks. Versions of ranks that were taken from it stay until they are
+ * released.
+ */
+int tcasm_group_release(struct tcasm_group_version *version);
+
+/**
+ * Stores the step, the time, and the number of ranks that the group has on all hosts.
+ */
+int tcasm_group_stamp(struct tcasm_group_version *version,
+                      uint64_t *step,
+                      double *time,
+                      uint32_t *ranks);
+
+/**
+ * Stores the ranks that have regions on this host, ascending: as many as there is room for.
+ * `count` is the number of all.
+ */
+int tcasm_group_ranks(struct tcasm_group_version *version,
+                      uint32_t *ranks,
+                      size_t room,
+                      size_t *count);
+
+/**
+ * Stores the version of a rank. `tcasm_release` lets go of it.
+ */
+int tcasm_group_member(struct tcasm_group_version *group,
+                       uint32_t rank,
+                       struct tcasm_version **version);
+
+/**
+ * Creates the host buffer of `job`, or attaches to it: at the same address in all processes. It
+ * has `count` sections with names and sizes in bytes. `flags` has `TCASM_SECTION_LOCKED` and the
+ * like for each, added up, or is null. `ranks` is not 0 for sections for the regions of so many
+ * ranks (`tcasm_options_set_part`), each with at most as many bytes of fields as `sizes` says; it
+ * may be null. If `processes` is not 0, so many processes of this host get
+ * the buffer, or none does. Waits for them for up to `timeout` seconds.
+ * `tcasm_host_buffer_close` ends it here.
+ */
+int tcasm_host_buffer_open(const char *job,
+                           size_t count,
+                           const char *const *names,
+                           const size_t *sizes,
+                           const uint32_t *flags,
+                           const uint32_t *ranks,
+                           size_t processes,
+                           double timeout,
+                           struct tcasm_host_buffer **buffer);
+
+/**
+ * Lets go of a host buffer: it is unmapped here. The last process releases its memory.
+ */
+int tcasm_host_buffer_close(struct tcasm_host_buffer *buffer);
+
+/**
+ * Stores the address of a host buffer, its bytes of address space, and whether this process
+ * created it (1) or attached to it (0).
+ */
+int tcasm_host_buffer_info(struct tcasm_host_buffer *buffer,
+                           size_t *address,
+                           size_t *bytes,
+                           int *created);
+
+/**
+ * Stores the address of a section and its size. Nothing orders the accesses of processes. A store
+ * to a sealed section is a SIGSEGV.
+ */
+int tcasm_section(struct tcasm_host_buffer *buffer,
+                  const char *name,
+                  void **data,
+                  size_t *bytes);
+
+/**
+ * Makes a section read-only in all processes, for ever, and waits for it.
+ */
+int tcasm_seal(struct tcasm_host_buffer *buffer, const char *name);
+
+/**
+ * Waits until a process has sealed a section, for up to `timeout` seconds, or for ever if it is
+ * negative. Returns `TCASM_NOT_READY` if none has in time.
+ */
+int tcasm_wait_sealed(struct tcasm_host_buffer *buffer,
+                      const char *name,
+                      double timeout);
+
+/**
+ * Takes the part of `rank` in a section for regions: the region that is created with these options
+ * lies there, with the capacity of the part.
+ */
+int tcasm_options_set_part(struct tcasm_options *options,
+                           struct tcasm_host_buffer *buffer,
+                           const char *name,
+                           uint32_t rank);
+
+/**
+ * Begins to serve peers: those of this user, or with `everyone` = 1 those of all users, who still
+ * need a cookie. `tcasm_owner_free` ends it.
+ */
+int tcasm_owner_new(int everyone,
+                    struct tcasm_owner **owner);
+
+/**
+ * Ends an owner and its connections. Revoke the cookies before: peers that are copying are not
+ * waited for.
+ */
+int tcasm_owner_free(struct tcasm_owner *owner);
+
+/**
+ * Stores the address at which peers find an owner. It is valid until the owner ends.
+ */
+int tcasm_owner_address(struct tcasm_owner *owner,
+                        const char **address);
+
+/**
+ * Declares `count` pieces of live memory, which peers see as one sequence of bytes. `access` is
+ * `TCASM_READ` and the like. With `once` = 1 the cookie ends after the first complete use.
+ *
+ * Until `tcasm_revoke` has returned `TCASM_OK`, the memory must stay mapped and must not be used
+ * for anything else. What peers read while it is written can be torn.
+ */
+int tcasm_declare(struct tcasm_owner *owner,
+                  const struct tcasm_segment *segments,
+                  size_t count,
+                  int access,
+                  int once,
+                  struct tcasm_cookie *cookie);
+
+/**
+ * Declares a part of an array: `shape` and `strides` have `rank` values, the strides are in bytes
+ * and may be negative. `data` is the address of the first element, which has `element` bytes. The
+ * rules are those of `tcasm_declare`.
+ */
+int tcasm_declare_array(struct tcasm_owner *owner,
+                        void *data,
+                        size_t element,
+                        size_t rank,
+                        const size_t *shape,
+                        const int64_t *strides,
+                        int access,
+                        int once,
+                        struct tcasm_cookie *cookie);
+
+/**
+ * Declares a field of a version for reading. The version stays pinned until the cookie is revoked,
+ * also if it is released meanwhile.
+ */
+int tcasm_declare_field(struct tcasm_owner *owner,
+                        struct tcasm_version *version,
+                        const char *name,
+                        struct tcasm_cookie *cookie);
+
+/**
+ * Ends a cookie, and waits until no transfer uses it, for up to `timeout` seconds. If one still
+ * does, returns `TCASM_NOT_READY`: the memory must be left alone, and the call repeated.
+ */
+int tcasm_revoke(struct tcasm_owner *owner,
+                 const struct tcasm_cookie *cookie,
+                 double timeout);
+
+/**
+ * Connects to the owner at `address`. `tcasm_disconnect` ends the connection.
+ */
+int tcasm_connect(const char *address,
+                  struct tcasm_peer **peer);
+
+/**
+ * Ends a connection.
+ */
+int tcasm_disconnect(struct tcasm_peer *peer);
+
+/**
+ * Stores the meaning of a cookie.
+ */
+int tcasm_describe(struct tcasm_peer *peer,
+                   const struct tcasm_cookie *cookie,
+                   struct tcasm_declaration *declaration);
+
+/**
+ * Reads `bytes` declared bytes from byte `offset` on. They can be torn if somebody writes them
+ * meanwhile, unless they are those of a version, whose number is then stored in `version` (0 for
+ * live memory). `version` may be null.
+ */
+int tcasm_read_declared(struct tcasm_peer *peer,
+                        const struct tcasm_cookie *cookie,
+                        uint64_t offset,
+                        uint8_t *to,
+                        size_t bytes,
+                        uint64_t *version);
+
+/**
+ * Writes `bytes` bytes to declared memory, from byte `offset` on.
+ */
+int tcasm_write_declared(struct tcasm_peer *peer,
+                         const struct tcasm_cookie *cookie,
+                         uint64_t offset,
+                         const uint8_t *from,
+                         size_t bytes);
 
 /**
  * Makes an empty list of attributes. `tcasm_attrs_free` ends it.

@@ -37,6 +37,11 @@ pub struct tcasm_array {
     /// The most elements that there is room for along the slowest dimension of a field whose length
     /// may change, and 0 for other fields.
     pub capacity: usize,
+    /// The extents of the global array of which this is a block, without components. Zeros if it is
+    /// no block.
+    pub global_shape: [usize; TCASM_MAX_RANK],
+    /// The index there of the first value that is no ghost.
+    pub global_offset: [usize; TCASM_MAX_RANK],
     /// For structures: the alignment of one in bytes. Then the dtype is `TCASM_U8`, and the last
     /// dimension is the bytes of a structure. 0 for arrays.
     pub alignment: usize,
@@ -44,7 +49,7 @@ pub struct tcasm_array {
 
 impl Plain for tcasm_array {}
 impl Growing for tcasm_array {
-    const FIRST: usize = size_of::<Self>();
+    const FIRST: usize = 832;
 }
 
 impl tcasm_array {
@@ -52,6 +57,7 @@ impl tcasm_array {
     pub fn new(desc: &FieldDesc, data: *mut c_void) -> Result<Self, Failure> {
         let shape = desc.array_shape();
         let item = desc.dtype.size();
+        let global = desc.global.as_ref();
         let strides: Vec<usize> = desc.array_strides().iter().map(|n| n * item).collect();
         if shape.len() > TCASM_MAX_RANK {
             return Err(Failure::other(format!(
@@ -73,6 +79,8 @@ impl tcasm_array {
             order: order_number(desc.order),
             centring: centring_number(desc.centering),
             capacity: desc.capacity.unwrap_or(0),
+            global_shape: padded(global.map_or(&[], |g| &g.shape)),
+            global_offset: padded(global.map_or(&[], |g| &g.offset)),
             alignment: match desc.kind {
                 Kind::Raw { align, .. } => align,
                 Kind::Array => 0,

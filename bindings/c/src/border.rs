@@ -12,6 +12,7 @@
 
 use crate::status::Failure;
 use std::ffi::{CStr, CString, c_char};
+use tcasm_transfer::{Access, Declaration, Layout};
 
 /// A text from C.
 #[repr(transparent)]
@@ -57,7 +58,9 @@ const LARGEST: usize = 4096;
 
 /// A structure that begins with its size in bytes, a `size_t` that C sets.
 pub trait Growing: Plain {
-    /// The size that it had when it was introduced. No program has a smaller one.
+    /// The size that it had when it was introduced. No program has a smaller one. It is a number,
+    /// because `size_of` would grow with the structure, and refuse programs that are compiled
+    /// already.
     const FIRST: usize;
 }
 
@@ -108,6 +111,12 @@ impl<T: Plain> List<T> {
             true => Ok(None),
             false => self.array(what).map(Some),
         }
+    }
+}
+
+impl<T> List<T> {
+    pub fn is_null(&self) -> bool {
+        self.0.is_null()
     }
 }
 
@@ -179,6 +188,12 @@ impl Fill<u8> {
     }
 }
 
+impl Count {
+    pub fn get(&self) -> usize {
+        self.0
+    }
+}
+
 impl<T: Growing> Sized<T> {
     /// Fails if the structure cannot be written to.
     pub fn check(&self, what: &str) -> Result<(), Failure> {
@@ -215,6 +230,15 @@ impl<T: Growing> Sized<T> {
         }
         Ok(())
     }
+}
+
+/// Declares memory of C for peers.
+pub fn declared(layout: Layout, access: Access) -> Result<Declaration, Failure> {
+    // SAFETY: C promises (see `tcasm_declare`) that the memory stays mapped and is used for nothing
+    // else until the cookie is revoked, and that it may be read, and written if `access` says so.
+    // No reference of Rust to it exists: functions of this crate make such references only during
+    // calls, of memory that C promises nobody else uses meanwhile.
+    Ok(unsafe { Declaration::live(layout, access) }?)
 }
 
 /// Fails if there cannot be `count` values at `pointer`.

@@ -94,23 +94,17 @@ pub extern "C" fn tcasm_mark_dirty(
             Failure::new(TCASM_INVALID_ARGUMENT, text)
         })?;
         let buffer = producer.with(|p| p.bound(name))?;
-        producer.with(|p| {
-            p.mark_dirty_any(buffer, offset..end);
-            Ok::<(), Failure>(())
-        })
+        producer.with(|p| p.mark_dirty_any(buffer, offset..end))
     })
 }
 
 /// Declares that devices write field `name` from now on (RDMA, GPU, registered I/O buffers). The
-/// field is captured whole in each version, inside publish.
+/// field is captured whole in each version, inside publish. It cannot be handed over.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_register_dma(producer: Handle<Producer>, name: Text) -> c_int {
     call(|| {
         let name = name.get("the name of the field")?;
         let buffer = producer.with(|p| p.bound(name))?;
-        producer.with(|p| {
-            p.register_dma_any(buffer);
-            Ok::<(), Failure>(())
-        })
+        producer.with(|p| p.register_dma_any(buffer))
     })
 }

@@ -8,7 +8,7 @@ use crate::handles::{Handle, give, object};
 use crate::status::Failure;
 use parking_lot::Mutex;
 use std::ffi::c_int;
-use tcasm_core::field::{DType, FieldDesc, Mesh};
+use tcasm_core::field::{DType, FieldDesc, GlobalPlace, Mesh};
 use tcasm_producer::Captured;
 
 /// The order in memory: `TCASM_ORDER_C` [the default] or `TCASM_ORDER_F`.
@@ -141,6 +141,26 @@ pub extern "C" fn tcasm_field_options_set_ghosts(
         let after = after.get(&rank, "the ghost layers after")?;
         let pairs = before.iter().zip(after).map(|(b, a)| [*b, *a]);
         options.get()?.0.lock().desc.ghosts = pairs.collect();
+        Ok(())
+    })
+}
+
+/// Makes the field a block of a global array, of which other ranks have other blocks: the extents
+/// of that array, and the index there of the first value of the block that is no ghost, for each of
+/// `rank` dimensions without that of components.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_field_options_set_global(
+    options: Handle<FieldOptions>,
+    rank: Count,
+    shape: List<usize>,
+    offset: List<usize>,
+) -> c_int {
+    call(|| {
+        let place = GlobalPlace {
+            shape: shape.get(&rank, "the global shape")?.to_vec(),
+            offset: offset.get(&rank, "the offset")?.to_vec(),
+        };
+        options.get()?.0.lock().desc.global = Some(place);
         Ok(())
     })
 }

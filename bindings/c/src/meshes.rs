@@ -14,7 +14,8 @@ use tcasm_core::field::{Block, CellType, Cells, MeshDesc, MeshKind};
 pub const TCASM_RECTILINEAR: c_int = 1;
 /// A structured grid of points. Its geometry is a field of three components.
 pub const TCASM_CURVILINEAR: c_int = 2;
-/// Particles. Their geometry is a field of one dimension and one to three components: the positions.
+/// Particles. Their geometry is a field of one dimension and one to three components, the
+/// positions.
 pub const TCASM_PARTICLES: c_int = 3;
 /// Points, and cells of one type between them. Its geometry is a field of one dimension and three
 /// components, the points; and an integer field of one dimension, whose components are the points
@@ -39,7 +40,7 @@ pub extern "C" fn tcasm_add_uniform_mesh(
 ) -> c_int {
     call(|| {
         let kind = uniform(&points, &origin, &spacing)?;
-        add(producer, &name, kind, attrs)
+        add(producer, &name, kind, None, attrs)
     })
 }
 
@@ -59,7 +60,7 @@ pub extern "C" fn tcasm_add_mesh(
     call(|| {
         let geometry = geometry.texts(&fields, "the geometry")?;
         let kind = described(kind, &geometry, cell_type)?;
-        add(producer, &name, kind, attrs)
+        add(producer, &name, kind, None, attrs)
     })
 }
 
@@ -78,9 +79,31 @@ pub extern "C" fn tcasm_set_uniform_mesh(
     })
 }
 
-/// Makes a mesh a block of the block-structured mesh `of` from the next version on: its refinement
-/// level, how many cells a cell of the next coarser level has along x, y and z, and the index of
-/// its first cell along x, y and z in cells of its level.
+/// Adds a uniform mesh (as `tcasm_add_uniform_mesh`) that is a block of the block-structured mesh
+/// `of`: its refinement level, how many cells a cell of the next coarser level has along x, y and z,
+/// and the index of its first cell along x, y and z in cells of its level.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_add_block(
+    producer: Handle<Producer>,
+    name: Text,
+    points: List<usize>,
+    origin: List<f64>,
+    spacing: List<f64>,
+    of: Text,
+    level: u32,
+    refinement: List<u32>,
+    offset: List<i64>,
+    attrs: Handle<Attrs>,
+) -> c_int {
+    call(|| {
+        let kind = uniform(&points, &origin, &spacing)?;
+        let place = block(&of, level, &refinement, &offset)?;
+        add(producer, &name, kind, Some(place), attrs)
+    })
+}
+
+/// Gives a mesh that was added as a block another level, refinement and offset from the next version
+/// on. It stays a block of the same mesh `of`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_set_block(
     producer: Handle<Producer>,
@@ -91,13 +114,22 @@ pub extern "C" fn tcasm_set_block(
     offset: List<i64>,
 ) -> c_int {
     call(|| {
-        let block = Block {
-            of: of.get("the name of the block-structured mesh")?.to_owned(),
-            level,
-            refinement: refinement.array("the refinement")?,
-            offset: offset.array("the offset")?,
-        };
-        change(producer, &name, |mesh| mesh.block = Some(block))
+        let place = block(&of, level, &refinement, &offset)?;
+        change(producer, &name, |mesh| mesh.block = Some(place))
+    })
+}
+
+fn block(
+    of: &Text,
+    level: u32,
+    refinement: &List<u32>,
+    offset: &List<i64>,
+) -> Result<Block, Failure> {
+    Ok(Block {
+        of: of.get("the name of the block-structured mesh")?.to_owned(),
+        level,
+        refinement: refinement.array("the refinement")?,
+        offset: offset.array("the offset")?,
     })
 }
 
@@ -165,12 +197,13 @@ fn add(
     producer: Handle<Producer>,
     name: &Text,
     kind: MeshKind,
+    block: Option<Block>,
     attrs: Handle<Attrs>,
 ) -> Result<(), Failure> {
     let mesh = MeshDesc {
         name: name.get("the name of the mesh")?.to_owned(),
         kind,
-        block: None,
+        block,
         attrs: values(attrs)?,
     };
     producer.with(|p| p.define_mesh(&mesh).map(drop))

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use tcasm_core::field::Attr;
-use tcasm_producer::{Access, Builder, CaptureMode, Group};
+use tcasm_producer::{Access, Builder, CaptureMode, Extent, Group};
 
 /// The most versions that may be alive at once [8].
 pub const TCASM_VERSIONS: c_int = 1;
@@ -49,12 +49,20 @@ pub struct Settings {
     numbers: BTreeMap<c_int, i64>,
     attrs: BTreeMap<String, Attr>,
     group: Option<Group>,
+    extent: Option<Extent>,
 }
 
 /// The options of a region, to be used for any number of regions.
 #[derive(Default)]
 pub struct Options(Mutex<Settings>);
 object!(Options, "options", 2);
+
+impl Options {
+    /// Places the region.
+    pub fn set_extent(&self, extent: Extent) {
+        self.0.lock().extent = Some(extent);
+    }
+}
 
 /// Makes options that have their defaults. `tcasm_options_free` ends them.
 #[unsafe(no_mangle)]
@@ -108,18 +116,21 @@ pub extern "C" fn tcasm_options_set_group(
 }
 
 /// Returns a builder with the options, or with the defaults if C passed null.
-pub fn builder(name: &str, options: Handle<Options>) -> Result<Builder, Failure> {
+pub fn builder(name: &str, capacity: usize, options: Handle<Options>) -> Result<Builder, Failure> {
     let settings = options.optional()?.map(|o| o.0.lock().clone());
     let settings = settings.unwrap_or_default();
-    let mut builder = tcasm_producer::Producer::builder(name);
+    let mut builder = tcasm_producer::Producer::builder(name).capacity(capacity);
     for (option, value) in settings.numbers {
         builder = apply(builder, option, value)?;
     }
     for (name, value) in settings.attrs {
         builder = builder.attr(&name, value);
     }
-    Ok(match settings.group {
-        Some(group) => builder.group(group),
+    if let Some(group) = settings.group {
+        builder = builder.group(group);
+    }
+    Ok(match settings.extent {
+        Some(extent) => builder.extent(extent),
         None => builder,
     })
 }

@@ -42,7 +42,7 @@ pub extern "C" fn tcasm_create(
     producer: Out<Handle<Producer>>,
 ) -> c_int {
     call(|| {
-        let builder = builder(name.get("the name of the region")?, options)?.capacity(capacity);
+        let builder = builder(name.get("the name of the region")?, capacity, options)?;
         give(&producer, || {
             Ok(Producer {
                 inner: Turns::new(builder.create()?),
@@ -127,7 +127,8 @@ pub(crate) fn address(
     Ok(std::ptr::with_exposed_provenance_mut(address))
 }
 
-/// Describes the live memory of a field, as the next version will have it.
+/// Describes the live memory of a field, as the next version will have it. There is an address also
+/// if a variable field has no elements now.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_live(
     producer: Handle<Producer>,
@@ -142,10 +143,10 @@ pub extern "C" fn tcasm_live(
             found.ok_or_else(|| no_field(name))
         })?;
         let buffer = producer.with(|p| p.bound(name))?;
-        array.set(
-            &tcasm_array::new(&desc, address(producer, buffer)?)?,
-            "tcasm_array",
-        )
+        let data = address(producer, buffer)?;
+        let told = tcasm_array::new(&desc, data)?;
+        // There is memory also where the field has no elements now.
+        array.set(&tcasm_array { data, ..told }, "tcasm_array")
     })
 }
 

@@ -8,7 +8,7 @@ use crate::status::{Failure, TCASM_NOT_READY, TCASM_SKIPPED};
 use crate::waiting::seconds;
 use parking_lot::Mutex;
 use std::ffi::c_int;
-use tcasm_producer::{Published, Receipt};
+use tcasm_producer::{PublishError, Published, Receipt};
 
 /// The receipt of the last call that published or skipped.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub struct tcasm_receipt {
 
 impl Plain for tcasm_receipt {}
 impl Growing for tcasm_receipt {
-    const FIRST: usize = size_of::<Self>();
+    const FIRST: usize = 56;
 }
 
 /// Publishes the fields as they are now, as the next version, of simulation step `step` and time
@@ -46,11 +46,14 @@ impl Growing for tcasm_receipt {
 /// next version.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_publish(producer: Handle<Producer>, step: u64, time: f64) -> c_int {
-    call(|| publish(producer, |p| p.publish(step, time)))
+    call(|| {
+        let object = producer.get()?;
+        finish(&object, object.inner.with(|p| p.publish(step, time))??)
+    })
 }
 
 /// Publishes like `tcasm_publish`. If there is no room, tries again for up to `timeout` seconds, or
-/// for ever if it is negative.
+/// for ever if it is negative. Other threads can use the producer between the tries.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_publish_wait(
     producer: Handle<Producer>,
@@ -59,18 +62,19 @@ pub extern "C" fn tcasm_publish_wait(
     timeout: f64,
 ) -> c_int {
     call(|| {
-        let limit = seconds(timeout)?;
-        publish(producer, |p| p.publish_wait(step, time, limit))
+        let skipped = |tried: &Result<Receipt, PublishError>| {
+            tried.as_ref().is_ok_and(|r| r.skipped().is_some())
+        };
+        let object = producer.get()?;
+        let publish = |p: &mut tcasm_producer::Producer, slice| p.publish_wait(step, time, slice);
+        finish(&object, object.inner.wait(timeout, publish, skipped)??)
     })
 }
 
-fn publish(
-    producer: Handle<Producer>,
-    call: impl FnOnce(&mut tcasm_producer::Producer) -> Result<Receipt, tcasm_producer::PublishError>,
-) -> Result<(), Failure> {
-    let receipt = producer.with(call)?;
+/// Remembers what a call of publish has done.
+fn finish(producer: &Producer, receipt: Receipt) -> Result<(), Failure> {
     let skipped = receipt.skipped().map(|reason| reason.to_string());
-    *producer.get()?.last.0.lock() = Some(receipt);
+    *producer.last.0.lock() = Some(receipt);
     skipped.map_or(Ok(()), |reason| Err(Failure::new(TCASM_SKIPPED, reason)))
 }
 

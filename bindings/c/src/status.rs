@@ -3,8 +3,10 @@
 use crate::border::c_text;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
+use tcasm_hostbuffer as hostbuffer;
 use tcasm_observer as observer;
 use tcasm_producer as producer;
+use tcasm_transfer as transfer;
 
 /// All is well.
 pub const TCASM_OK: c_int = 0;
@@ -16,7 +18,7 @@ pub const TCASM_END_OF_STREAM: c_int = 2;
 pub const TCASM_SKIPPED: c_int = 3;
 /// Another error.
 pub const TCASM_OTHER_ERROR: c_int = -1;
-/// The producer died. Its last version can still be read.
+/// The producer died. Its last version can still be read. Or the owner of declared memory died.
 pub const TCASM_PRODUCER_LOST: c_int = -2;
 /// The producer has revoked this observer. Release its versions and attach again.
 pub const TCASM_REVOKED: c_int = -3;
@@ -42,6 +44,9 @@ pub const TCASM_NOT_FOUND: c_int = -12;
 pub const TCASM_NOT_CREATED: c_int = -13;
 /// The field or mesh could not be added or changed.
 pub const TCASM_NOT_DEFINED: c_int = -14;
+/// The owner of declared memory refuses: the cookie is unknown, revoked or used, or does not allow
+/// this access.
+pub const TCASM_REFUSED: c_int = -15;
 /// A defect of the library. Please report the text of `tcasm_last_error`.
 pub const TCASM_INTERNAL_ERROR: c_int = -100;
 
@@ -68,9 +73,11 @@ impl Failure {
         Failure::new(TCASM_OTHER_ERROR, error.to_string())
     }
 
-    /// Remembers the text for this thread, and returns the status.
+    /// Remembers the text for this thread, and returns the status. A thread that ends has no text
+    /// any more: functions that run then, such as destructors and those of `atexit`, get the
+    /// status.
     pub fn remember(self) -> c_int {
-        LAST.with(|last| *last.borrow_mut() = c_text(&self.text));
+        let _ = LAST.try_with(|last| *last.borrow_mut() = c_text(&self.text));
         self.status
     }
 }
@@ -81,10 +88,12 @@ thread_local! {
 
 /// Returns the text of the last status of this thread that was not `TCASM_OK`, in UTF-8. It says
 /// what happened and what to do about it. The text is valid until the next call of a function of
-/// this library in this thread.
+/// this library in this thread. It is empty in functions that run while the thread or the program
+/// ends, such as those of `atexit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_last_error() -> *const c_char {
-    LAST.with(|last| last.borrow().as_ptr())
+    LAST.try_with(|last| last.borrow().as_ptr())
+        .unwrap_or(c"".as_ptr())
 }
 
 /// Returns the name of a status, such as `"TCASM_NOT_READY"`, or `"unknown"`. The text is valid for
@@ -125,6 +134,7 @@ names!(
     TCASM_NOT_FOUND,
     TCASM_NOT_CREATED,
     TCASM_NOT_DEFINED,
+    TCASM_REFUSED,
     TCASM_INTERNAL_ERROR
 );
 
@@ -171,6 +181,11 @@ statuses! {
         observer::ViewError::SubArray { .. } => TCASM_INVALID_ARGUMENT,
         observer::ViewError::Forked => TCASM_FORKED,
     }
+    observer::ReadError, or TCASM_OTHER_ERROR {
+        observer::ReadError::NoField { .. } => TCASM_NOT_FOUND,
+        observer::ReadError::Range { .. } => TCASM_INVALID_ARGUMENT,
+        observer::ReadError::Forked => TCASM_FORKED,
+    }
     producer::CreateError, or TCASM_NOT_CREATED {
         producer::CreateError::Name(_) => TCASM_INVALID_ARGUMENT,
     }
@@ -193,5 +208,29 @@ statuses! {
         producer::RollbackError::Forked => TCASM_FORKED,
         producer::RollbackError::NotYet { .. } => TCASM_VERSION_GONE,
         producer::RollbackError::Gone { .. } => TCASM_VERSION_GONE,
+    }
+    observer::GroupError, or TCASM_OTHER_ERROR {
+        observer::GroupError::NotFound { .. } => TCASM_REGION_NOT_FOUND,
+        observer::GroupError::Name(_) => TCASM_INVALID_ARGUMENT,
+        observer::GroupError::NotReady { .. } => TCASM_NOT_READY,
+        observer::GroupError::EndOfStream { .. } => TCASM_END_OF_STREAM,
+    }
+    transfer::OwnerError, or TCASM_NOT_CREATED {}
+    transfer::DeclareError, or TCASM_NOT_DEFINED {
+        transfer::DeclareError::Forked => TCASM_FORKED,
+    }
+    transfer::FieldError, or TCASM_NOT_DEFINED {}
+    transfer::TransferError, or TCASM_OTHER_ERROR {
+        transfer::TransferError::Refused(_) => TCASM_REFUSED,
+        transfer::TransferError::OwnerGone => TCASM_PRODUCER_LOST,
+        transfer::TransferError::TimedOut(_) => TCASM_NOT_READY,
+        transfer::TransferError::Forked => TCASM_FORKED,
+    }
+    hostbuffer::HostBufferError, or TCASM_NOT_CREATED {
+        hostbuffer::HostBufferError::Forked => TCASM_FORKED,
+        hostbuffer::HostBufferError::Name(_) => TCASM_INVALID_ARGUMENT,
+        hostbuffer::HostBufferError::Layout(_) => TCASM_INVALID_ARGUMENT,
+        hostbuffer::HostBufferError::NoSection(_) => TCASM_NOT_FOUND,
+        hostbuffer::HostBufferError::NotSealed { .. } => TCASM_NOT_READY,
     }
 }

@@ -37,6 +37,10 @@ impl Version {
         }
     }
 
+    pub fn inner(&self) -> &tcasm_observer::Version {
+        &self.inner
+    }
+
     fn field(&self, name: &str) -> Result<&FieldDesc, Failure> {
         let names = || self.inner.table().fields.iter().map(|f| f.name.as_str());
         self.inner.field(name).ok_or_else(|| {
@@ -68,7 +72,7 @@ pub struct tcasm_stamp {
 
 impl Plain for tcasm_stamp {}
 impl Growing for tcasm_stamp {
-    const FIRST: usize = size_of::<Self>();
+    const FIRST: usize = 40;
 }
 
 /// Lets go of a version. What was mapped of it is unmapped: pointers to it must not be used any
@@ -228,6 +232,8 @@ fn cut(whole: tcasm_array, ranges: &[Range<usize>], at: usize, item: usize) -> t
         },
         shape,
         ghosts: padded(&[]),
+        global_shape: padded(&[]),
+        global_offset: padded(&[]),
         capacity: 0,
         ..whole
     }
@@ -252,10 +258,7 @@ pub extern "C" fn tcasm_read(
         let name = name.get("the name of the field")?;
         version.field(name)?;
         let to = to.cleared(&bytes, "the place for the bytes")?;
-        version
-            .inner
-            .read_bytes(name, offset, to)
-            .map_err(Failure::other)
+        Ok(version.inner.read_bytes(name, offset, to)?)
     })
 }
 
@@ -277,8 +280,9 @@ pub extern "C" fn tcasm_attrs_of(
     })
 }
 
-/// Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. It is
-/// empty if the field has none, and valid until the version is released.
+/// Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. If
+/// the field has none, the quantity is its name, and the others are empty. The text is valid until
+/// the version is released.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_field_text(
     version: Handle<Version>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tcasm_core::sys::time::deadline;
 
 /// How long a waiting call keeps an object from other threads.
-const SLICE: Duration = Duration::from_millis(20);
+pub const SLICE: Duration = Duration::from_millis(20);
 
 /// An object that calls use one after the other. It is gone once it is closed.
 pub struct Turns<T>(Mutex<Option<T>>);

@@ -14,6 +14,11 @@ const NAMES: &[(&str, &str)] = &[
     ("Buffer", "tcasm_buffer"),
     ("Observer", "tcasm_observer"),
     ("Version", "tcasm_version"),
+    ("GroupObserver", "tcasm_group_observer"),
+    ("GroupVersion", "tcasm_group_version"),
+    ("HostBuffer", "tcasm_host_buffer"),
+    ("Owner", "tcasm_owner"),
+    ("Peer", "tcasm_peer"),
 ];
 
 #[test]
@@ -76,6 +81,9 @@ fn sources() -> Vec<PathBuf> {
         "buffers",
         "observer",
         "version",
+        "groups",
+        "host_buffers",
+        "transfers",
         "array",
         "attrs",
     ];

@@ -12,7 +12,7 @@ use tcasm_core::sys::time::deadline;
 
 /// How long a producer that has just started may take to answer. One that takes longer is asked
 /// again at the next call.
-const LATER_ATTACH: Duration = Duration::from_millis(250);
+pub(super) const LATER_ATTACH: Duration = Duration::from_millis(250);
 /// How often this looks for a step again if versions were reclaimed before they were pinned.
 const LOOKS: usize = 8;
 
@@ -39,7 +39,7 @@ const LOOKS: usize = 8;
 /// # }
 /// ```
 pub struct GroupObserver {
-    members: Members,
+    pub(super) members: Members,
     /// The newest version that was returned.
     seen: Option<Seen>,
 }

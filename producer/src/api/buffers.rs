@@ -148,8 +148,8 @@ impl Producer {
         Ok((pages, Memory::HandedOver(number)))
     }
 
-    /// Adds a new field, bound to a buffer of its own. Of a variable one, the shape is the most that
-    /// there is room for. Returns the numbers of the field and of the buffer.
+    /// Adds a new field, bound to a buffer of its own. Of a variable one, the shape is the most
+    /// that there is room for. Returns the numbers of the field and of the buffer.
     pub(super) fn add_new(
         &mut self,
         mut desc: FieldDesc,

@@ -6,7 +6,9 @@ use crate::handles::{Buffer, Field, HandedOver, InPlace, MeshHandle, Raw};
 use crate::producer::Producer;
 use ndarray::{Dimension, IntoDimension};
 use std::marker::PhantomData;
-use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order};
+use tcasm_core::field::{
+    Attr, Centering, DType, Element, FieldDesc, GlobalPlace, Kind, Mesh, Order,
+};
 
 /// A field that is not added yet: see [`Producer::field`].
 #[must_use = "a field exists after add()"]
@@ -117,6 +119,27 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     pub fn mesh(mut self, origin: [f64; 3], spacing: [f64; 3]) -> Self {
         self.desc.mesh = Some(Mesh { origin, spacing });
         self
+    }
+
+    /// Makes the field a block of a global array, of which other processes have other blocks:
+    /// `shape` is the extent of that array along each axis, without components.
+    /// [`FieldBuilder::at`] sets the place of the block in it. Observers of a
+    /// [group](crate::Builder::group) see the blocks of all ranks as one array.
+    pub fn global(mut self, shape: impl AsRef<[usize]>) -> Self {
+        self.place().shape = shape.as_ref().to_vec();
+        self
+    }
+
+    /// Sets the global index of the first value of the block that is no ghost, along each axis of
+    /// the [global](FieldBuilder::global) array. The block without its ghost layers must be inside
+    /// that array. Its blocks need not have the same size.
+    pub fn at(mut self, offset: impl AsRef<[usize]>) -> Self {
+        self.place().offset = offset.as_ref().to_vec();
+        self
+    }
+
+    fn place(&mut self) -> &mut GlobalPlace {
+        self.desc.global.get_or_insert_default()
     }
 
     /// Sets an attribute of the field, under any name.

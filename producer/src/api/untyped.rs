@@ -105,21 +105,48 @@ impl Producer {
         Ok(self.untyped(self.table.fields[field].buffer))
     }
 
-    /// Marks bytes `range` of a buffer as written, as [`Producer::mark_dirty_bytes`] does.
-    pub fn mark_dirty_any(&mut self, buffer: AnyBuffer, range: Range<usize>) {
+    /// Marks bytes `range` of a buffer as written, as [`Producer::mark_dirty_bytes`] does. Fails if
+    /// the buffer is handed over: nothing tracks its pages.
+    pub fn mark_dirty_any(
+        &mut self,
+        buffer: AnyBuffer,
+        range: Range<usize>,
+    ) -> Result<(), DefineError> {
+        self.check_in_place(buffer)?;
         self.mark_dirty_bytes(buffer.typed(), range);
+        Ok(())
     }
 
-    /// Declares that devices write a buffer, as [`Producer::register_dma`] does.
-    pub fn register_dma_any(&mut self, buffer: AnyBuffer) {
+    /// Declares that devices write a buffer, as [`Producer::register_dma`] does. Fails if the buffer
+    /// is handed over: a device would go on writing pages that a version has.
+    pub fn register_dma_any(&mut self, buffer: AnyBuffer) -> Result<(), DefineError> {
+        self.check_in_place(buffer)?;
         self.register_dma(buffer.typed());
+        Ok(())
+    }
+
+    /// Checks that a buffer of this region is computed in place. Typed handles make sure of that by
+    /// their types.
+    fn check_in_place(&self, buffer: AnyBuffer) -> Result<(), DefineError> {
+        self.check_usable()?;
+        self.check_handle(buffer.region)?;
+        let buffer = &self.table.buffers[buffer.buffer];
+        match buffer.memory {
+            Memory::HandedOver(_) => Err(DefineError::IsHandedOver {
+                name: buffer.desc.name.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that a buffer gets into versions as the one does that a field is bound to. Typed
     /// handles make sure of that by their types.
     fn check_same_capture(&self, field: usize, buffer: usize) -> Result<(), DefineError> {
         let handed_over = |b: usize| matches!(self.table.buffers[b].memory, Memory::HandedOver(_));
-        let FieldInfo { desc, buffer: bound } = &self.table.fields[field];
+        let FieldInfo {
+            desc,
+            buffer: bound,
+        } = &self.table.fields[field];
         match handed_over(buffer) == handed_over(*bound) {
             true => Ok(()),
             false => Err(DefineError::OtherShape {

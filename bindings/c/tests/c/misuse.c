@@ -123,6 +123,110 @@ static void a_fork_has_no_objects(const char *name)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* A program that was compiled with the first version of a structure goes on working: the numbers
+   stay as they are when the structures grow. */
+static void structures_of_the_first_version_are_filled(void)
+{
+    tcasm_array array = TCASM_INIT(tcasm_array);
+    tcasm_receipt receipt = TCASM_INIT(tcasm_receipt);
+    tcasm_info info = TCASM_INIT(tcasm_info);
+    tcasm_producer *own;
+    size_t shape[] = {4};
+    OK(tcasm_create("c-first", 1 << 20, NULL, &own));
+    OK(tcasm_add_field(own, "a", TCASM_F64, 1, shape, NULL, NULL));
+    OK(tcasm_publish(own, 1, 1.0));
+    array.size = 832;
+    OK(tcasm_live(own, "a", &array));
+    array.size = 831;
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_live(own, "a", &array));
+    receipt.size = 56;
+    OK(tcasm_last_receipt(own, &receipt));
+    info.size = 80;
+    OK(tcasm_region_info(observer, &info));
+    OK(tcasm_close(own));
+}
+
+static void layouts_that_cannot_be_are_arguments(void)
+{
+    tcasm_owner *owner;
+    tcasm_cookie cookie;
+    int64_t stride = 8;
+    size_t shape = 4;
+    OK(tcasm_owner_new(0, &owner));
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_declare(owner, NULL, 0, TCASM_READ, 0, &cookie));
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_declare_array(owner, &shape, 0, 1, &shape, &stride,
+                                                      TCASM_READ, 0, &cookie));
+    OK(tcasm_owner_free(owner));
+}
+
+/* Publishes although there is no room, until the producer is closed. */
+static void *publishing(void *unused)
+{
+    FAILS(TCASM_CLOSED, tcasm_publish_wait(producer, 9, 9.0, -1.0));
+    return unused;
+}
+
+static void a_producer_can_be_closed_while_another_thread_waits_for_room(const char *name)
+{
+    tcasm_options *options;
+    tcasm_observer *holder;
+    tcasm_version *held[2];
+    pthread_t thread;
+    size_t shape[] = {4};
+    void *data;
+    OK(tcasm_options_new(&options));
+    OK(tcasm_options_set(options, TCASM_VERSIONS, 2));
+    OK(tcasm_create(name, 1 << 20, options, &producer));
+    OK(tcasm_options_free(options));
+    OK(tcasm_add_field(producer, "a", TCASM_F64, 1, shape, NULL, &data));
+    OK(tcasm_attach(name, 5.0, &holder));
+    for (int i = 0; i < 2; i++) {
+        *(volatile double *)data = i + 1;
+        OK(tcasm_publish(producer, (uint64_t)i, i));
+        OK(tcasm_latest(holder, &held[i]));
+    }
+    *(volatile double *)data = 3;
+    FAILS(TCASM_SKIPPED, tcasm_publish(producer, 2, 2.0));
+    CHECK(pthread_create(&thread, NULL, publishing, NULL) == 0);
+    usleep(100000);
+    OK(tcasm_close(producer));
+    CHECK(pthread_join(thread, NULL) == 0);
+    for (int i = 0; i < 2; i++)
+        OK(tcasm_release(held[i]));
+    OK(tcasm_detach(holder));
+}
+
+/* A thread that ends has no text any more, and its destructors get statuses. */
+static void at_the_end(void *unused)
+{
+    (void)unused;
+    FAILS(TCASM_INVALID_HANDLE, tcasm_publish(NULL, 1, 1.0));
+    CHECK(tcasm_last_error() != NULL);
+}
+
+static void at_exit(void)
+{
+    at_the_end(NULL);
+}
+
+static pthread_key_t key;
+
+static void *ending(void *unused)
+{
+    at_the_end(NULL);
+    CHECK(pthread_setspecific(key, &key) == 0);
+    return unused;
+}
+
+static void destructors_get_statuses(void)
+{
+    pthread_t thread;
+    CHECK(pthread_key_create(&key, at_the_end) == 0);
+    CHECK(pthread_create(&thread, NULL, ending, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(atexit(at_exit) == 0);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -136,10 +240,14 @@ int main(int argc, char **argv)
     null_is_refused();
     handles_of_another_kind_are_refused();
     wrong_values_are_refused();
+    structures_of_the_first_version_are_filled();
+    layouts_that_cannot_be_are_arguments();
     a_fork_has_no_objects(argv[1]);
     an_observer_can_be_closed_while_another_thread_waits();
     OK(tcasm_close(producer));
     FAILS(TCASM_CLOSED, tcasm_close(producer));
     FAILS(TCASM_CLOSED, tcasm_publish(producer, 1, 1.0));
+    a_producer_can_be_closed_while_another_thread_waits_for_room(argv[1]);
+    destructors_get_statuses();
     return 0;
 }

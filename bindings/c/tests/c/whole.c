@@ -95,7 +95,7 @@ static void parts_and_bytes_are_those_of_the_field(void)
     double two[2];
     OK(tcasm_read(version, "t", 8 * 8, (uint8_t *)two, sizeof two));
     CHECK(two[0] == 8.0 && two[1] == 9.0);
-    CHECK(tcasm_read(version, "t", 24 * 8, (uint8_t *)two, 1) < 0);
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_read(version, "t", 24 * 8, (uint8_t *)two, 1));
     first[0] = 3;
     FAILS(TCASM_INVALID_ARGUMENT, tcasm_part_of(version, "t", 2, first, count, &part));
     OK(tcasm_release(version));
@@ -143,6 +143,9 @@ static void particles_come_and_leave(void)
     CHECK(q.shape[0] == 12 && q.dtype == TCASM_F32);
     OK(tcasm_release(version));
     OK(tcasm_set_len(producer, "atoms", 0));
+    tcasm_array live = TCASM_INIT(tcasm_array);
+    OK(tcasm_live(producer, "x", &live));
+    CHECK(live.data == data && live.bytes == 0 && live.capacity == 100);
     version = published(6);
     x = mapped(version, "x");
     CHECK(x.data == NULL && x.bytes == 0 && x.shape[0] == 0);
@@ -173,6 +176,19 @@ static void buffers_are_bound_in_turn(void)
     FAILS(TCASM_NOT_DEFINED, tcasm_bind(producer, "t", buffer, &buffer, &old));
 }
 
+static void blocks_move(void)
+{
+    size_t points[] = {5, 5, 1};
+    double origin[] = {0.0, 0.0, 0.0}, spacing[] = {1.0, 1.0, 1.0};
+    uint32_t refinement[] = {2, 2, 1};
+    int64_t offset[] = {8, 0, 0};
+    OK(tcasm_add_block(producer, "fine", points, origin, spacing, "amr", 1, refinement, offset,
+                       NULL));
+    offset[0] = 4;
+    OK(tcasm_set_block(producer, "fine", "amr", 1, refinement, offset));
+    FAILS(TCASM_NOT_DEFINED, tcasm_set_block(producer, "fine", "other", 1, refinement, offset));
+}
+
 static void fields_are_handed_over(void)
 {
     size_t shape[] = {1000};
@@ -183,6 +199,8 @@ static void fields_are_handed_over(void)
     OK(tcasm_field_options_set(options, TCASM_FIELD_HANDED_OVER, 1));
     OK(tcasm_add_field(producer, "h", TCASM_F64, 1, shape, options, &data));
     OK(tcasm_field_options_free(options));
+    FAILS(TCASM_NOT_DEFINED, tcasm_register_dma(producer, "h"));
+    FAILS(TCASM_NOT_DEFINED, tcasm_mark_dirty(producer, "h", 0, 8));
     for (uint64_t step = 9; step < 12; step++) {
         OK(tcasm_rewrite(producer, "h"));
         for (int i = 0; i < 1000; i++)
@@ -265,6 +283,7 @@ int main(int argc, char **argv)
     changes_name_the_fields();
     particles_come_and_leave();
     buffers_are_bound_in_turn();
+    blocks_move();
     fields_are_handed_over();
     structures_and_old_versions();
     the_stream_has_an_end();

@@ -1,0 +1,25 @@
+//! The agents of a job of many ranks, which agree on steps that all ranks on all nodes have.
+//!
+//! Each rank publishes versions in a region of its own, at its own speed. One agent per node follows
+//! the regions of its node. All agents take part in rounds: each gives an [`Offer`], a [`Transport`]
+//! merges the offers of all, and everyone gets the same result. All agents decide by this result
+//! alone which step is agreed, so they need no more messages.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`agreement`] | the state machine of an agent, with its invariants |
+//! | [`regions`] | the trait that an agent sees regions by, and its implementation for observers |
+//! | [`offer`] | what agents offer, and how offers are merged |
+//! | [`transport`] | the trait of rounds, and its implementation by channels |
+
+#![deny(unsafe_code)]
+
+pub mod agreement;
+pub mod offer;
+pub mod regions;
+pub mod transport;
+
+pub use agreement::{Agent, AgentError, Agreed, Decision, Rule, Settings};
+pub use offer::Offer;
+pub use regions::{Look, Observed, Regions, Roster, RunId};
+pub use transport::{Suspicion, Transport};

@@ -1,0 +1,335 @@
+//! The events of a job, in the order of time.
+
+use crate::checker::Violation;
+use crate::failures::{Failure, Loss};
+use crate::job::{Job, Turn};
+use crate::node::Pinned;
+use crate::plan::Plan;
+use crate::random::Random;
+use crate::report::Report;
+use crate::work::Timeline;
+use crate::{MILLISECOND, Nanos};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tcasm_agent::agreement::{Appointed, Decision, Held};
+use tcasm_agent::{Agreed, RunId};
+
+/// The most rounds whose times are kept.
+const TIMED: usize = 100_000;
+
+/// An event.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// An agent has its turn.
+    Turn(usize),
+    /// A node has copied a step.
+    Copied(usize, Agreed),
+    /// Something dies.
+    Fail(Failure),
+    /// The agents are connected anew.
+    Connect,
+    /// The ranks start again after a failure.
+    Restart,
+}
+
+/// An agreed step that a node copies, and thereby keeps pinned.
+type Copying = Option<Arc<Held<Pinned>>>;
+
+struct World {
+    plan: Plan,
+    job: Job,
+    timeline: Timeline,
+    run: RunId,
+    /// The next step of each rank.
+    next: Vec<u64>,
+    events: BTreeMap<(Nanos, u64), Event>,
+    count: u64,
+    /// The time of each agent's next turn.
+    wake: Vec<Option<Nanos>>,
+    /// The time when each agent began its round.
+    begun: Vec<Option<Nanos>>,
+    copying: Vec<Copying>,
+    /// The newest step that all nodes have copied.
+    safe: Option<Agreed>,
+    random: Random,
+    report: Report,
+}
+
+/// Simulates a job to its end. Fails if an invariant does not hold.
+pub fn simulate(plan: Plan) -> Result<Report, Violation> {
+    let mut world = World::new(plan);
+    while let Some(((now, _), event)) = world.events.pop_first() {
+        world.job.set_time(now);
+        world.happen(event)?;
+        if world.is_over() {
+            break;
+        }
+    }
+    world.report.end = world.job.now();
+    Ok(world.report)
+}
+
+impl World {
+    fn new(plan: Plan) -> World {
+        let run = RunId(1);
+        let job = Job::new(plan.size(), run);
+        let (ranks, nodes) = (plan.work.ranks(), job.nodes().len());
+        let mut world = World {
+            timeline: Timeline::new(plan.work, plan.seed, 0, 1, plan.steps),
+            job,
+            run,
+            next: vec![1; ranks],
+            events: BTreeMap::new(),
+            count: 0,
+            wake: vec![None; nodes],
+            begun: vec![None; nodes],
+            copying: (0..nodes).map(|_| None).collect(),
+            safe: None,
+            random: Random::new(plan.seed ^ 0x5eed),
+            report: Report {
+                nodes,
+                steps: plan.steps,
+                ..Report::default()
+            },
+            plan,
+        };
+        for (at, failure) in world.plan.failures.clone() {
+            world.at(at, Event::Fail(failure));
+        }
+        world.wake_all(0);
+        world
+    }
+
+    fn at(&mut self, time: Nanos, event: Event) {
+        self.count += 1;
+        self.events.insert((time, self.count), event);
+    }
+
+    /// Returns true if the simulation has ended, and the agents have had the time to notice.
+    fn is_over(&mut self) -> bool {
+        let unfinished = self.next.iter().any(|next| *next <= self.plan.steps);
+        let failing = |event: &Event| !matches!(event, Event::Turn(_) | Event::Copied(..));
+        if unfinished || self.events.values().any(failing) {
+            return false;
+        }
+        self.job.now() > self.timeline.end() + 20 * self.plan.patience + 20 * MILLISECOND
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), Violation> {
+        match event {
+            Event::Turn(agent) => return self.turn(agent),
+            Event::Copied(agent, of) => self.copied(agent, of),
+            Event::Fail(failure) => self.fail(failure),
+            Event::Connect => {
+                self.job.connect();
+                self.wake_all(self.job.now());
+            }
+            Event::Restart => self.restart(),
+        }
+        Ok(())
+    }
+
+    /// Gives an agent its turn, unless another one is scheduled for it.
+    fn turn(&mut self, agent: usize) -> Result<(), Violation> {
+        let now = self.job.now();
+        if self.wake[agent] != Some(now) {
+            return Ok(());
+        }
+        self.wake[agent] = None;
+        self.publish(agent);
+        if let Turn::Decided { decision, first } = self.job.turn(agent)? {
+            self.decided(agent, &decision, first);
+        }
+        if self.begun[agent].is_none() && self.job.network().offer(agent).is_some() {
+            self.begun[agent] = Some(now);
+        }
+        self.schedule(agent);
+        if let Some(end) = self.job.network().take_done() {
+            self.wake_all(end);
+        }
+        Ok(())
+    }
+
+    /// Publishes what the ranks of a node have published until now. Nobody looks at them between the
+    /// turns of their agent, so this need not happen earlier.
+    fn publish(&mut self, node: usize) {
+        let now = self.job.now();
+        let mut node = self.job.nodes()[node].borrow_mut();
+        for local in 0..node.len() {
+            let rank = node.first() as usize + local;
+            while self.timeline.at(rank, self.next[rank]) <= now {
+                let step = self.next[rank];
+                node.publish(local, step, self.plan.skips(rank, step));
+                self.next[rank] += 1;
+            }
+        }
+    }
+
+    /// Schedules an agent's next turn: when its slowest rank has published, or when it has waited
+    /// long enough. The end of a round is scheduled when all agents have begun it.
+    fn schedule(&mut self, agent: usize) {
+        let (slowest, step) = self.slowest(agent);
+        let node = self.job.nodes()[agent].borrow();
+        let first = node.first() as usize;
+        let behind = (first..first + node.len()).filter(|rank| self.next[*rank] == step);
+        let published = behind.map(|rank| self.timeline.at(rank, step)).max();
+        drop(node);
+        debug_assert!(self.next[slowest] == step);
+        let mut time = published.unwrap_or(Nanos::MAX);
+        if self.begun[agent].is_none() {
+            time = time.min(self.job.now() + self.plan.patience);
+        }
+        self.wake_at(agent, time);
+    }
+
+    /// Returns the rank of a node that is farthest behind, and its next step.
+    fn slowest(&self, node: usize) -> (usize, u64) {
+        let node = self.job.nodes()[node].borrow();
+        let first = node.first() as usize;
+        let ranks = first..first + node.len();
+        let slowest = ranks.min_by_key(|rank| self.next[*rank]);
+        slowest.map_or((first, 1), |rank| (rank, self.next[rank]))
+    }
+
+    /// Lets an agent notice something that happens at `time`.
+    fn wake_at(&mut self, agent: usize, time: Nanos) {
+        if time == Nanos::MAX {
+            return;
+        }
+        let time = time + 1 + self.plan.latency.notice(&mut self.random);
+        if self.wake[agent].is_none_or(|wake| time < wake) {
+            self.wake[agent] = Some(time);
+            self.at(time, Event::Turn(agent));
+        }
+    }
+
+    fn wake_all(&mut self, time: Nanos) {
+        for agent in 0..self.wake.len() {
+            self.wake_at(agent, time);
+        }
+    }
+
+    fn decided(&mut self, agent: usize, decision: &Decision, first: bool) {
+        let now = self.job.now();
+        if let Some(begun) = self.begun[agent].take()
+            && self.report.round_times.len() < TIMED
+        {
+            self.report.round_times.push(now - begun);
+        }
+        if first {
+            self.note(decision);
+        }
+        let Some(living) = self.job.agent(agent) else {
+            return;
+        };
+        self.report.pinned.add(living.held().len() as f64);
+        let kept = matches!(decision.appointed, Some(Appointed::Kept(_)));
+        if let (true, Some(copy)) = (kept, self.plan.copy) {
+            let held = living.agreed().cloned();
+            let of = held.as_ref().map(|held| held.of);
+            self.copying[agent] = held;
+            let slower = 1.0 + self.random.exponential(0.1);
+            let end = now + (copy as f64 * slower) as Nanos;
+            of.into_iter()
+                .for_each(|of| self.at(end, Event::Copied(agent, of)));
+        }
+    }
+
+    /// Notes the first decision of a round.
+    fn note(&mut self, decision: &Decision) {
+        let now = self.job.now();
+        self.report.rounds += 1;
+        self.safe = decision.committed.or(self.safe);
+        match decision.appointed {
+            Some(Appointed::Kept(_)) => self.report.appointments[0] += 1,
+            Some(Appointed::Missed(_)) => self.report.appointments[1] += 1,
+            None => {}
+        }
+        let Some(agreed) = decision.agreed.filter(|_| decision.is_new) else {
+            return;
+        };
+        self.report.agreed.push(agreed.step);
+        self.report.lag.add(decision.lag.unwrap_or(0) as f64);
+        if let Some(loss) = self.report.losses.last_mut()
+            && loss.agreed != Some(agreed)
+        {
+            loss.gap.get_or_insert(now - loss.at);
+        }
+        if self.report.rounds.is_multiple_of(64) {
+            let oldest = self.next.iter().min().copied().unwrap_or(1);
+            self.timeline.forget_before(oldest.saturating_sub(1));
+        }
+    }
+
+    fn copied(&mut self, agent: usize, of: Agreed) {
+        let copies = self.copying[agent].as_ref();
+        if copies.is_some_and(|held| held.of == of) {
+            self.copying[agent] = None;
+        }
+        if let Some(living) = self.job.agent(agent) {
+            living.prepared(of);
+            self.wake_at(agent, self.job.now());
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        let now = self.job.now();
+        (0..self.wake.len()).for_each(|node| self.publish(node));
+        let reached = self.next.iter().min().map_or(0, |next| next - 1);
+        self.report.losses.push(Loss {
+            failure,
+            at: now,
+            reached,
+            from: reached,
+            agreed: self.job.agreed(),
+            gap: None,
+        });
+        match failure {
+            Failure::Agent(agent) => self.kill_agents(agent..agent + 1),
+            Failure::AllAgents => self.kill_agents(0..self.wake.len()),
+            Failure::Rank => self.kill_ranks(),
+            Failure::Node => {
+                self.kill_ranks();
+                self.kill_agents(0..self.wake.len());
+                self.run = RunId(self.run.0 + 1);
+                self.job.restart(self.run);
+            }
+        }
+    }
+
+    fn kill_agents(&mut self, agents: std::ops::Range<usize>) {
+        for agent in agents {
+            self.copying[agent] = None;
+            self.job.kill_agent(agent);
+        }
+        self.begun.fill(None);
+        self.wake_all(self.job.now());
+        self.at(self.job.now() + self.plan.delays.agents, Event::Connect);
+    }
+
+    fn kill_ranks(&mut self) {
+        self.timeline.cut(self.job.now());
+        self.at(self.job.now() + self.plan.delays.ranks, Event::Restart);
+    }
+
+    /// Starts all ranks again: from the agreed step if it is still in memory, and otherwise from the
+    /// newest one that was copied.
+    fn restart(&mut self) {
+        let now = self.job.now();
+        let Some(loss) = self.report.losses.last_mut() else {
+            return;
+        };
+        let from = match loss.failure {
+            Failure::Rank => self.job.agreed(),
+            _ => self.safe,
+        };
+        loss.from = from.map_or(0, |from| from.step);
+        loss.agreed = from;
+        let first = loss.from + 1;
+        self.run = RunId(self.run.0 + 1);
+        self.timeline = Timeline::new(self.plan.work, self.run.0, now, first, self.plan.steps);
+        self.next.fill(first);
+        self.job.restart(self.run);
+        self.wake_all(now);
+    }
+}
