@@ -160,8 +160,8 @@ pub extern "C" fn tcasm_wait_sealed(buffer: Handle<HostBuffer>, name: Text, time
         loop {
             // The handle is looked up again, so that closing the buffer ends the wait.
             match buffer.get()?.0.wait_sealed(name, SLICE) {
-                Err(HostBufferError::NotSealed { .. }) if Instant::now() < end => {}
-                Err(HostBufferError::NotSealed { .. }) => return Err(not_sealed(name, timeout)),
+                Err(HostBufferError::SealTimeout { .. }) if Instant::now() < end => {}
+                Err(HostBufferError::SealTimeout { .. }) => return Err(not_sealed(name, timeout)),
                 found => return Ok(found.map(drop)?),
             }
         }

@@ -231,6 +231,6 @@ statuses! {
         hostbuffer::HostBufferError::Name(_) => TCASM_INVALID_ARGUMENT,
         hostbuffer::HostBufferError::Layout(_) => TCASM_INVALID_ARGUMENT,
         hostbuffer::HostBufferError::NoSection(_) => TCASM_NOT_FOUND,
-        hostbuffer::HostBufferError::NotSealed { .. } => TCASM_NOT_READY,
+        hostbuffer::HostBufferError::SealTimeout { .. } => TCASM_NOT_READY,
     }
 }

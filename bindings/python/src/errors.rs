@@ -167,7 +167,9 @@ pub fn transfer(error: transfer::TransferError) -> PyErr {
 
 /// Returns the exception for memory in several pieces, which an array cannot show.
 pub fn not_in_one_piece() -> PyErr {
-    TransferError::new_err("the declared array is not in one piece in memory; read it, do not map it")
+    TransferError::new_err(
+        "the declared array is not in one piece in memory; read it, do not map it",
+    )
 }
 
 /// Returns the exception for a host buffer that a process did not get, or could not seal.

@@ -111,11 +111,13 @@ impl Producer {
         end: Option<usize>,
     ) -> PyResult<()> {
         let range = first..end.unwrap_or(usize::MAX);
-        self.with(py, |p| p.mark_dirty_any(buffer.buffer, range))
+        self.with(py, |p| p.mark_dirty_any(buffer.buffer, range))?
+            .map_err(errors::define)
     }
 
     fn register_dma(&self, py: Python<'_>, buffer: &Buffer) -> PyResult<()> {
-        self.with(py, |p| p.register_dma_any(buffer.buffer))
+        self.with(py, |p| p.register_dma_any(buffer.buffer))?
+            .map_err(errors::define)
     }
 
     fn describe(&self, py: Python<'_>, name: &str) -> PyResult<Option<FieldDict>> {

@@ -57,7 +57,11 @@ impl Owner {
             None => readable(layout),
         };
         let declaration = declaration.map_err(errors::declare)?;
-        let declaration = if once { declaration.once() } else { declaration };
+        let declaration = if once {
+            declaration.once()
+        } else {
+            declaration
+        };
         let cookie = owner.declare(declaration).map_err(errors::declare)?;
         let cookie = cookie.to_bytes();
         if memory.is_none() {

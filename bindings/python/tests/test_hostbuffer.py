@@ -43,7 +43,7 @@ def test_processes_share_a_table_and_seal_it(program):
         assert do("found = buffer.wait_sealed('table', timeout=0)") == ["NotReady"] * 2
         buffer.seal("table")
         found = "buffer.wait_sealed('table', timeout=60)"
-        text = f"found = {found}.view('float64').sum(), {found}.flags.writeable"
+        text = f"found = float({found}.view('float64').sum()), {found}.flags.writeable"
         assert do(text) == ["(499500.0, False)"] * 2
         assert do("found = buffer.section('table').flags.writeable") == ["False"] * 2
         assert do("found = buffer.section('rest').flags.writeable") == ["True"] * 2
@@ -55,19 +55,19 @@ def test_processes_share_a_table_and_seal_it(program):
 
 
 def test_arrays_keep_a_buffer_that_is_closed():
-    with tcasm.HostBuffer("job", {"table": 4096}) as buffer:
+    with tcasm.HostBuffer("closed", {"table": 4096}) as buffer:
         table = buffer.section("table")[8:16]
         with pytest.raises(tcasm.HostBufferError, match="already"):
-            tcasm.HostBuffer("job", {"table": 4096})
+            tcasm.HostBuffer("closed", {"table": 4096})
     del buffer
     gc.collect()
     table[:] = 7
     assert table.sum() == 56
     with pytest.raises(tcasm.HostBufferError, match="already"):
-        tcasm.HostBuffer("job", {"table": 4096})
+        tcasm.HostBuffer("closed", {"table": 4096})
     del table
     gc.collect()
-    with tcasm.HostBuffer("job", {"table": 4096}) as again:
+    with tcasm.HostBuffer("closed", {"table": 4096}) as again:
         assert again.created and not again.section("table").any()
     with pytest.raises(tcasm.Closed):
         again.section("table")
@@ -75,10 +75,10 @@ def test_arrays_keep_a_buffer_that_is_closed():
 
 def test_missing_processes_and_wrong_sections_are_errors():
     with pytest.raises(tcasm.HostBufferError, match="1 of 2 processes"):
-        tcasm.HostBuffer("job", {"table": 4096}, processes=2, timeout=0.1)
+        tcasm.HostBuffer("missing", {"table": 4096}, processes=2, timeout=0.1)
     with pytest.raises(tcasm.HostBufferError):
-        tcasm.HostBuffer("job", {})
-    with tcasm.HostBuffer("job", {"table": 4096}) as buffer:
+        tcasm.HostBuffer("missing", {})
+    with tcasm.HostBuffer("missing", {"table": 4096}) as buffer:
         for call in (buffer.section, buffer.seal, buffer.wait_sealed):
             with pytest.raises(tcasm.HostBufferError, match="no section 'x'|no section \"x\""):
                 call("x")

@@ -35,8 +35,8 @@ class HostBuffer:
         processes: int | None = None,
         timeout: float = 60.0,
     ) -> None:
-        self._core = _tcasm.HostBuffer(job, list(sections.items()), processes, timeout)
         self.job = job
+        self._core = _tcasm.HostBuffer(job, list(sections.items()), processes, timeout)
         #: The writable arrays of each section, which become read-only when it is sealed.
         self._arrays: dict[str, list[weakref.ref[NDArray[np.uint8]]]] = {}
 
