@@ -19,7 +19,9 @@ const TRIES: u64 = 5;
 
 /// Prints the table.
 pub fn print(args: &Args) -> Result<(), Violation> {
-    println!("| ranks | death of | steps lost (most) | seconds until the next agreed step (most) |");
+    println!(
+        "| ranks | death of | steps lost (most) | seconds until the next agreed step (most) |"
+    );
     println!("|---|---|---|---|");
     for side in &args.sides {
         let kinds = [
