@@ -63,22 +63,25 @@ fn all_steps_are_agreed_without_skips() {
     assert!(report.pinned.most <= 5.0, "{:?}", report.pinned);
 }
 
-/// Returns the part of the steps that no node has passed by `window` before all nodes have them.
+/// Returns the part of the steps that no node has passed by `window` before all nodes have them, and
+/// no rank before all ranks of its node have them.
 fn bridged(plan: &Plan) -> f64 {
     let mut timeline = Timeline::new(plan.work, plan.seed, 0, 1, plan.steps);
     let ranks = plan.work.ranks();
     let nodes = ranks.div_ceil(plan.per_node);
-    let mut node = |step: u64, node: usize| {
+    let mut times = |step: u64, node: usize| -> Vec<u64> {
         let ranks = node * plan.per_node..ranks.min((node + 1) * plan.per_node);
-        ranks.map(|rank| timeline.at(rank, step)).max().unwrap()
+        ranks.map(|rank| timeline.at(rank, step)).collect()
     };
     let mut can = |step: &u64| {
-        let last = (0..nodes).map(|n| node(*step, n)).max().unwrap();
-        let first = (0..nodes)
-            .map(|n| node(*step + plan.window as u64, n))
-            .min()
-            .unwrap();
-        first > last
+        let (mut last, mut first, mut inside) = (0, u64::MAX, true);
+        for node in 0..nodes {
+            let (now, later) = (times(*step, node), times(*step + plan.window as u64, node));
+            last = last.max(*now.iter().max().unwrap());
+            first = first.min(*later.iter().max().unwrap());
+            inside &= now.iter().max() < later.iter().min();
+        }
+        inside && first > last
     };
     (1..=plan.steps).filter(|step| can(step)).count() as f64 / plan.steps as f64
 }
