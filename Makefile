@@ -35,7 +35,9 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 	@$(STAGE) cycles ci/cycles.sh
 	@$(STAGE) test ci/test.sh
 	@$(STAGE) view ci/view.sh
+	@$(STAGE) bindings-c ci/bindings-c.sh
 	@$(STAGE) bindings-python ci/bindings-python.sh
+	@$(STAGE) bindings-conformance ci/bindings-conformance.sh
 	@$(STAGE) mpi ci/mpi.sh
 	@$(STAGE) no-files ci/no-files.sh
 	@$(STAGE) install ci/install.sh
@@ -54,10 +56,10 @@ book:  ## check the links of all pages, and build the book of them in target/boo
 demo: setup  ## run a simulation; view, checkpoint, kill, continue it; two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"
 
-bench:  ## measure, compare with other methods, rewrite docs/performance.md; over an hour [MIB=128]
+bench: setup  ## measure, compare with other methods, rewrite docs/performance.md; over an hour [MIB=128]
 	@ci/bench.sh
 
-soak:  ## run the long tests
+soak: setup  ## run the long tests
 	@ci/soak.sh
 
 fuzz:  ## fuzz the readers of untrusted bytes, for about a minute

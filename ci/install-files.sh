@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Builds the command with its manual pages and completion scripts, installs them and the files of
-# packaging/, or removes them. Changes nothing else: docs/userfaultfd.md says how an administrator
-# puts the udev rule and the group of packaging/ into effect.
+# Builds the command with its manual pages and completion scripts, and the library for C; installs
+# them and the files of packaging/, or removes them. Changes nothing else: docs/userfaultfd.md says
+# how an administrator puts the udev rule and the group of packaging/ into effect.
 #   install-files.sh build | install | uninstall
 # Variables:
-#   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR and DATADIR are below it
+#   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR, DATADIR, LIBDIR and INCLUDEDIR are
+#            below it if they are relative
 #   DESTDIR  a folder that stands for / while a package is made [none]
 #   PROFILE  the profile of cargo [release]
-#   SELECT   the packages, targets and features that cargo builds [-p tcasm --bins --features pages]
+#   SELECT   the packages, targets and features that cargo builds
+#            [-p tcasm -p tcasm-c --bins --lib --features tcasm/pages]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,15 +17,30 @@ commands=(
     checkpoint checkpoints clean completions demo doctor dump export hostbuffer info keep ls restore
     stats verify view watch
 )
-prefix=${PREFIX:-/usr/local}
-bin=${DESTDIR:-}${BINDIR:-$prefix/bin}
-data=${DESTDIR:-}${DATADIR:-$prefix/share}
+
+# below FOLDER PATH: prints the whole path of PATH, which is below FOLDER if it is relative.
+below() {
+    case $2 in
+        /*) echo "$2" ;;
+        *) realpath -ms "$1/$2" ;;
+    esac
+}
+
+# Whole paths, because build systems read some of them in files.
+prefix=$(below . "${PREFIX:-/usr/local}")
+datadir=$(below "$prefix" "${DATADIR:-share}")
+libdir=$(below "$prefix" "${LIBDIR:-lib}")
+includedir=$(below "$prefix" "${INCLUDEDIR:-include}")
+bin=${DESTDIR:-}$(below "$prefix" "${BINDIR:-bin}")
+data=${DESTDIR:-}$datadir
 lib=${DESTDIR:-}$prefix/lib
-man=${DESTDIR:-}${MANDIR:-${DATADIR:-$prefix/share}/man}/man1
+man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
-read -ra select <<<"${SELECT:--p tcasm --bins --features pages}"
+read -ra select <<<"${SELECT:--p tcasm -p tcasm-c --bins --lib --features tcasm/pages}"
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
+library=$built/library-of-tcasm
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 
 main() {
     case "${1:-}" in
@@ -43,13 +60,16 @@ build() {
     mkdir -p "$pages"
     "$built/tcasm-pages" "$pages"
     check_commands
+    rm -rf "$library"
+    ci/library.sh "$built" "$library" "$prefix" "$libdir" "$includedir"
 }
 
 # Under sudo, cargo may be missing. Then the files must have been built before.
 build_or_find() {
     if command -v cargo >/dev/null; then
         build
-    elif [ ! -e "$built/tcasm" ] || [ ! -e "$pages/tcasm.1" ]; then
+    elif [ ! -e "$built/tcasm" ] || [ ! -e "$pages/tcasm.1" ] ||
+        [ ! -e "$library/tcasm.pc" ]; then
         stop "cargo is not on the PATH: run 'make build' first, as a user who has it"
     fi
 }
@@ -76,13 +96,37 @@ each() {
     "$1" 644 "$pages/tcasm.bash" "$data/bash-completion/completions/tcasm"
     "$1" 644 "$pages/_tcasm" "$data/zsh/site-functions/_tcasm"
     "$1" 644 "$pages/tcasm.fish" "$data/fish/vendor_completions.d/tcasm.fish"
+    each_of_library "$1"
     local rule=60-tcasm-userfaultfd.rules group=tcasm-userfaultfd.conf
     "$1" 644 "packaging/$rule" "$lib/udev/rules.d/$rule"
     "$1" 644 "packaging/$group" "$lib/sysusers.d/$group"
 }
 
+# Does the same for the library.
+each_of_library() {
+    local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir so=libtcasm.so.$version
+    local header
+    "$1" 644 bindings/c/include/tcasm.h "$include/tcasm.h"
+    for header in bindings/cpp/include/tcasm.hpp bindings/cpp/include/tcasm/*.hpp; do
+        "$1" 644 "$header" "$include/${header#bindings/cpp/include/}"
+    done
+    # Modules of Fortran depend on the compiler, so programs compile the source.
+    "$1" 644 bindings/fortran/tcasm.f90 "$include/tcasm.f90"
+    "$1" 644 "$library/libtcasm.a" "$to/libtcasm.a"
+    "$1" 755 "$library/$so" "$to/$so"
+    "$1" link "$so" "$to/libtcasm.so.${version%%.*}"
+    "$1" link "$so" "$to/libtcasm.so"
+    "$1" 644 "$library/tcasm.pc" "$to/pkgconfig/tcasm.pc"
+    "$1" 644 "$library/tcasmConfig.cmake" "$to/cmake/tcasm/tcasmConfig.cmake"
+    "$1" 644 "$library/tcasmConfigVersion.cmake" "$to/cmake/tcasm/tcasmConfigVersion.cmake"
+}
+
+# put MODE SOURCE TARGET, or put link TEXT TARGET
 put() {
-    install -D -m "$1" "$2" "$3"
+    case $1 in
+        link) ln -sfn "$2" "$3" ;;
+        *) install -D -m "$1" "$2" "$3" ;;
+    esac
     echo "installed $3"
 }
 

@@ -1,17 +1,49 @@
 #!/usr/bin/env bash
-# Checks the parts that use MPI (the feature `mpi` of tcasm-hostbuffer): lints, and tests with real
-# ranks under mpirun. Installs Open MPI and libclang where they are missing (Debian and Ubuntu).
+# Checks the parts that use MPI (the feature `mpi` of tcasm-hostbuffer) or are started by it: lints,
+# and tests with real ranks under mpirun. Installs Open MPI and libclang where they are missing
+# (Debian and Ubuntu).
+#   mpi.sh [mpich]       with MPICH, runs only the tests of host buffers
 set -euo pipefail
 cd "$(dirname "$0")/.."
-ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev
-for program in mpicc mpirun; do
-    command -v "$program" >/dev/null || {
-        echo "mpi: $program is not on the PATH: install Open MPI with its compiler wrappers" >&2
-        exit 1
-    }
-done
-log=${CARGO_TARGET_DIR:-target}/ci/mpi.log
-mkdir -p "$(dirname "$log")"
-cargo clippy -p tcasm-hostbuffer --features mpi --all-targets -- -D warnings
-cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
-ci/count.sh "$log"
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+log=$target/ci/mpi.log
+
+main() {
+    mkdir -p "$(dirname "$log")"
+    if [ "${1:-}" = mpich ]; then
+        ci/setup.sh mpich libmpich-dev libclang-dev
+        use_mpich
+        cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
+    else
+        ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev
+        need_mpi
+        cargo clippy -p tcasm-hostbuffer --features mpi --all-targets -- -D warnings
+        cargo clippy -p tcasm-tests --features mpi --test mpirun -- -D warnings
+        cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
+        cargo test -p tcasm-tests --features mpi --test mpirun 2>&1 | tee -a "$log"
+    fi
+    ci/count.sh "$log"
+}
+
+need_mpi() {
+    local program
+    for program in mpicc mpirun; do
+        command -v "$program" >/dev/null || {
+            echo "mpi: $program is not on the PATH: install Open MPI with its compiler wrappers" >&2
+            exit 1
+        }
+    done
+}
+
+# Debian's MPICH has other names for its commands where Open MPI is installed, too.
+use_mpich() {
+    local bin=$target/mpich/bin program
+    mkdir -p "$bin"
+    for program in mpicc mpirun; do
+        printf '#!/bin/sh\nexec /usr/bin/%s.mpich "$@"\n' "$program" >"$bin/$program"
+        chmod +x "$bin/$program"
+    done
+    export PATH=$bin:$PATH MPICC=$bin/mpicc CARGO_TARGET_DIR=$target/mpich
+}
+
+main "$@"

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 # The names of the packages in Debian and Ubuntu.
-build_packages=(libhdf5-dev pkg-config tmux iproute2 hostname "$@")
+build_packages=(g++ gfortran libhdf5-dev pkg-config tmux iproute2 hostname "$@")
 vendor=$(dirname "$0")/vendor.sh
 
 main() {

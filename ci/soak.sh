@@ -8,6 +8,7 @@
 #   - a minute of observers that attach and detach, 1,000 per second
 #   - a failure of each single write of each kind of checkpoint file
 #   - registered memory under three allocators, for SECONDS each
+#   - host buffers of ranks of MPICH
 # Usage: soak.sh [SECONDS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +24,7 @@ cargo build --workspace --bins --release
     ci/environment.sh
     cargo test -p tcasm-registration --release --test churn_glibc --test churn_jemalloc \
         --test churn_mimalloc
+    ci/mpi.sh mpich
     for _ in {1..20}; do cargo test -p tcasm-core -p tcasm-checkpoint -p tcasm-analytics; done
 } 2>&1 | tee "$log"
 ci/count.sh "$log"

@@ -140,6 +140,7 @@ impl Extract {
         let slices = self.slices(desc)?;
         part.shape = slices.iter().map(|slice| Taken::of(slice).count).collect();
         part.ghosts = vec![[0, 0]; slices.len()];
+        part.global = None; // a part of a block may leave values out
         let mesh = desc.usable_mesh().or(default);
         part.mesh = mesh.map(|mesh| placed(mesh, desc, &slices));
         Ok(part)

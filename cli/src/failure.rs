@@ -5,7 +5,9 @@ use std::path::Path;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_core::field::ArrayError;
 use tcasm_core::format::index::IndexError;
-use tcasm_observer::{AttachError, ObserveError, ReadError, ViewError};
+use tcasm_observer::{
+    AttachError, GlobalArrayError, GroupError, ObserveError, ReadError, ViewError,
+};
 use tcasm_restart::RestoreError;
 
 /// The exit statuses. `--help` explains them to users.
@@ -78,6 +80,38 @@ impl From<ObserveError> for Failure {
             NotReady | EndOfStream | Gone { .. } => Code::NoVersion,
             ProducerLost => Code::Lost,
             Revoked => Code::NotAllowed,
+            _ => Code::Other,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<GroupError> for Failure {
+    fn from(error: GroupError) -> Self {
+        use GroupError::*;
+        let code = match error {
+            Attach(error) => return error.into(),
+            Name(_) => Code::Usage,
+            NotFound { .. } => Code::NoRegion,
+            Lost { .. } => Code::Lost,
+            Folder { .. } => Code::Io,
+            Absent { .. } | NotReady { .. } | EndOfStream { .. } | OtherRun { .. } => {
+                Code::NoVersion
+            }
+            _ => Code::Other,
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<GlobalArrayError> for Failure {
+    fn from(error: GlobalArrayError) -> Self {
+        use GlobalArrayError::*;
+        let code = match &error {
+            NoField { .. } => Code::NoField,
+            Local { .. } | Range { .. } | Array(_) => Code::Usage,
+            Missing { .. } => Code::NoVersion,
+            Memory { .. } | View { .. } => Code::Io,
             _ => Code::Other,
         };
         Failure::new(code, error.to_string())

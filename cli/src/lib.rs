@@ -13,7 +13,10 @@ mod failure;
 // The commands that need HDF5, or what stands in their place.
 #[cfg_attr(not(feature = "files"), path = "no_files/mod.rs")]
 mod files;
+mod gathered;
 mod log;
+mod mirror;
+mod named;
 mod npy;
 mod output;
 #[cfg(feature = "pages")]
@@ -24,6 +27,7 @@ mod preview;
 mod region;
 mod several;
 mod signals;
+mod subject;
 mod target;
 mod wait;
 

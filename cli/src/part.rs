@@ -4,12 +4,12 @@
 //! last one is that of the components.
 
 use crate::failure::{Code, Failure};
+use crate::subject::Subject;
 use ndarray::{ArrayD, ArrayViewD, Axis, Slice};
 use std::ops::Range;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_analytics::{Number, Pick, Selection};
 use tcasm_core::field::{ArrayError, FieldDesc, Kind};
-use tcasm_observer::Version;
 
 /// A part of a field, as a sub-array and what is selected of it.
 #[derive(Debug)]
@@ -91,11 +91,11 @@ impl<'d> Part<'d> {
         }
     }
 
-    /// Maps the sub-array, and calls `work` with what is selected of it. The last axis has the
-    /// components if [`Part::is_vector`].
+    /// Maps the sub-array, or gathers it from the blocks of a group, and calls `work` with what is
+    /// selected of it. The last axis has the components if [`Part::is_vector`].
     pub fn read<T: Number, R>(
         &self,
-        version: &Version,
+        subject: &Subject<'_>,
         work: impl FnOnce(ArrayViewD<'_, T>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let name = &self.desc.name;
@@ -103,8 +103,13 @@ impl<'d> Part<'d> {
             // Of a field of length 0 there is nothing to map.
             return self.select(self.nothing::<T>().view(), work);
         }
-        let view = version.view_part(name, &self.ranges)?;
-        self.select(view.part::<T>(name, &self.ranges)?, work)
+        match subject {
+            Subject::Field(version, _) => {
+                let view = version.view_part(name, &self.ranges)?;
+                self.select(view.part::<T>(name, &self.ranges)?, work)
+            }
+            Subject::Blocks(blocks) => self.select(blocks.read::<T>(&self.ranges)?.view(), work),
+        }
     }
 
     /// Returns the sub-array of a field that has no values.

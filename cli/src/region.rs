@@ -4,9 +4,8 @@ use crate::failure::{Code, Failure};
 use tcasm_core::field::FieldDesc;
 use tcasm_observer::{ObserveError, Observer, Stamp, Version, ViewError};
 
-/// Attaches to `name` and pins version `number`, or the newest.
-pub fn pin(name: &str, number: Option<u64>) -> Result<Version, Failure> {
-    let mut observer = Observer::attach(name)?;
+/// Pins version `number` of the region `name`, or the newest.
+pub fn pin(mut observer: Observer, name: &str, number: Option<u64>) -> Result<Version, Failure> {
     let version = match number {
         Some(number) => observer.version(number),
         None => observer.latest(),
@@ -33,12 +32,8 @@ pub fn field<'v>(version: &'v Version, name: &str) -> Result<&'v FieldDesc, Fail
     })
 }
 
-/// Formats the stamp of a version, such as `version 12  step 120  t = 0.12`.
-pub fn stamp(version: &Version) -> String {
-    stamp_text(&version.stamp())
-}
-
-/// Formats a stamp like [`stamp`]. The version may be gone.
+/// Formats the stamp of a version, such as `version 12  step 120  t = 0.12`. The version may be
+/// gone.
 pub fn stamp_text(stamp: &Stamp) -> String {
     let time = crate::output::number(stamp.time);
     format!("version {}  step {}  t = {time}", stamp.version, stamp.step)

@@ -38,6 +38,8 @@ mod pages {
     struct Tutorial;
     #[doc = include_str!("../../docs/guide.md")]
     struct Guide;
+    #[doc = include_str!("../../docs/jobs.md")]
+    struct Jobs;
     #[doc = include_str!("../../docs/use-in-your-project.md")]
     struct UseInYourProject;
 }

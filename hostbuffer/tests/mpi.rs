@@ -49,16 +49,22 @@ fn rank_program() -> PathBuf {
     path
 }
 
+/// Returns the command that starts jobs on this machine: that of Open MPI or of MPICH.
+fn mpirun() -> Command {
+    let mut command = Command::new("mpirun");
+    let version = Command::new("mpirun").arg("--version").output();
+    let version = version.expect("mpirun can be started").stdout;
+    if String::from_utf8_lossy(&version).contains("Open MPI") {
+        let network = ["--mca", "btl", "self,vader"];
+        command.args(["--allow-run-as-root", "--oversubscribe"]);
+        command.args(network);
+    }
+    command
+}
+
 /// Runs a job, and returns the lines of its ranks.
 fn run(groups: &[Group<'_>]) -> Vec<String> {
-    let mut command = Command::new("mpirun");
-    command.args([
-        "--allow-run-as-root",
-        "--oversubscribe",
-        "--mca",
-        "btl",
-        "self,vader",
-    ]);
+    let mut command = mpirun();
     for (i, group) in groups.iter().enumerate() {
         if i > 0 {
             command.arg(":");

@@ -62,7 +62,10 @@ mod windows;
 
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use every::EveryVersion;
-pub use group::{FieldBlock, GroupError, GroupObserver, GroupSteps, GroupVersion};
+pub use group::{
+    FieldBlock, GlobalArrayError, GlobalBlock, GlobalField, GlobalView, GroupError, GroupObserver,
+    GroupSteps, GroupVersion, Row, Rows,
+};
 pub use held::Held;
 pub use info::RegionInfo;
 pub use ndarray;
@@ -71,8 +74,8 @@ pub use sockets::{Socket, sockets};
 pub use stats::ObserverStats;
 pub use streams::Versions;
 pub use tcasm_core::field::{
-    Attr, Block, CellType, Cells, Centering, DType, Element, FieldDesc, FieldTable, Kind, Mesh,
-    MeshDesc, MeshKind, MeshSize, Order, RegionPtr,
+    Attr, Block, CellType, Cells, Centering, DType, Element, FieldDesc, FieldTable, GlobalPlace,
+    Kind, Mesh, MeshDesc, MeshKind, MeshSize, Order, RegionPtr,
 };
 pub use tcasm_core::format::pagemap::Run;
 pub use tcasm_core::format::stamp::Stamp;

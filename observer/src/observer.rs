@@ -79,7 +79,8 @@ impl Observer {
         })
     }
 
-    /// Attaches to the region `name`. Waits up to `timeout` for its producer to start.
+    /// Attaches to the region `name`. Waits up to `timeout` for its producer to start, and some
+    /// seconds longer for the answer of one that is stopped or gets no processor.
     pub fn attach_wait(name: &str, timeout: Duration) -> Result<Observer, AttachError> {
         let deadline = deadline(timeout);
         loop {
@@ -87,7 +88,8 @@ impl Observer {
                 Err(
                     AttachError::NotFound { .. }
                     | AttachError::Dead { .. }
-                    | AttachError::Ended { .. },
+                    | AttachError::Ended { .. }
+                    | AttachError::NoAnswer { .. },
                 ) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(20));
                 }

@@ -48,10 +48,13 @@ mod write_only;
 
 pub use access::Access;
 pub use api::{
-    Buffers, FieldBuilder, Lengths, MeshBuilder, Part, ProducerStats, RawBuilder, RolledBack,
+    AnyBuffer, Buffers, Captured, FieldBuilder, Lengths, MeshBuilder, Part, ProducerStats,
+    RawBuilder, RolledBack,
 };
 pub use builder::{Builder, Group, HugePages};
-pub use error::{CreateError, DefineError, PublishError, RollbackError, Structure, ViewError};
+pub use error::{
+    CreateError, DefineError, EnvError, Looked, PublishError, RollbackError, Structure, ViewError,
+};
 pub use handles::{Buffer, Field, HandedOver, InPlace, MeshHandle, Raw, Read, Rewrite};
 pub use kept::Kept;
 pub use leftovers::{Leftover, leftovers};
@@ -60,8 +63,8 @@ pub use policy::CaptureMode;
 pub use producer::Producer;
 pub use publish::{GivenUp, Published, Receipt};
 pub use tcasm_core::field::{
-    Attr, Block, CellType, Cells, Centering, DType, Element, FieldDesc, Kind, Mesh, MeshDesc,
-    MeshDescError, MeshKind, Order, RegionPtr,
+    Attr, Block, CellType, Cells, Centering, DType, Element, FieldDesc, GlobalPlace, Kind, Mesh,
+    MeshDesc, MeshDescError, MeshKind, Order, RegionPtr,
 };
 pub use tcasm_core::num_complex::Complex;
 pub use tcasm_core::place::Extent;

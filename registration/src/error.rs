@@ -114,6 +114,9 @@ pub enum BuildError {
     )]
     NotFollowed(OpenError),
     /// A thread or a descriptor could not be made.
-    #[error("cannot start the thread that follows mappings: {0}")]
+    #[error(
+        "cannot make the threads and descriptors that follow mappings: {0}; see the limits of the \
+         process (ulimit -n, -u, -v, and vm.max_map_count)"
+    )]
     Thread(io::Error),
 }

@@ -20,6 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`IpcCache`] keeps memory of other processes opened that lies on a device.
+//!
 //! `docs/registration.md` says how close to synchronous this is, and which window remains.
 #![deny(unsafe_code)]
 
@@ -31,6 +33,7 @@ mod error;
 mod everything;
 mod follow;
 mod inner;
+mod ipc;
 mod limits;
 mod maps;
 mod probe;
@@ -45,6 +48,7 @@ pub use builder::{Builder, Following};
 pub use cache::{Registration, RegistrationCache, Stats};
 pub use error::{BuildError, GetError, RegisterError};
 pub use everything::Everything;
+pub use ipc::{DecodeError, Exported, Exporter, IpcCache, IpcError, IpcMemory, Peer};
 pub use limits::{AtLimit, Limits};
 pub use probe::{Verdict, probe};
 pub use registrar::{Memory, Registrar};

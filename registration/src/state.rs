@@ -133,6 +133,12 @@ impl<H> State<H> {
         (*end >= range.end).then_some(*id)
     }
 
+    /// Returns the handle of the registration that covers the range. It gets no user.
+    pub(crate) fn peek(&self, range: &Range<usize>) -> Option<&H> {
+        let id = self.covering(range)?;
+        Some(&self.slots.get(&id)?.entry.handle)
+    }
+
     /// Returns the registration that covers the range, and counts one more user.
     pub(crate) fn hit(&mut self, range: &Range<usize>) -> Option<Arc<Entry<H>>> {
         let id = self.covering(range)?;

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, sleep};
 use std::time::Duration;
-use tcasm_core::sys::uffd::Uffd;
+use tcasm_core::sys::uffd::{OpenError, Uffd};
 use tcasm_core::sys::uffd_events::{self, Event};
 use tcasm_core::sys::{futex, own_table, thread};
 
@@ -33,6 +33,19 @@ use tcasm_core::sys::{futex, own_table, thread};
 const AFTER_ERROR: Duration = Duration::from_millis(1);
 /// How long others wait before they ask again whether the thread runs.
 const PAUSE: Duration = Duration::from_micros(50);
+
+/// Tells a limit of the process from a kernel that does not allow userfaultfd.
+fn not_opened(error: OpenError) -> BuildError {
+    match error {
+        OpenError::Syscall(error) if is_limit(&error) => BuildError::Thread(error),
+        other => BuildError::NotFollowed(other),
+    }
+}
+
+fn is_limit(error: &io::Error) -> bool {
+    let limits = [libc::EMFILE, libc::ENFILE, libc::ENOMEM];
+    error.raw_os_error().is_some_and(|e| limits.contains(&e))
+}
 
 /// The state that the thread and the caches share.
 #[derive(Debug)]
@@ -53,7 +66,7 @@ impl Watch {
     /// Starts the thread.
     pub(crate) fn start() -> Result<Arc<Self>, BuildError> {
         let alone = own_table::is_possible();
-        let (uffd, forks) = uffd_events::open(alone).map_err(BuildError::NotFollowed)?;
+        let (uffd, forks) = uffd_events::open(alone).map_err(not_opened)?;
         let watch = Arc::new(Watch {
             uffd,
             forks,
@@ -87,7 +100,9 @@ impl Watch {
             sleep(PAUSE);
         }
         match begun.get() {
-            Some(Err(error)) => Err(io::Error::from(error.kind())),
+            Some(Err(error)) => Err(error
+                .raw_os_error()
+                .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)),
             _ => Ok(()),
         }
     }

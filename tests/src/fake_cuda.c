@@ -1,17 +1,11 @@
 // A CUDA driver that has two devices and no GPU. It writes down what it is asked, refuses what a
 // real driver refuses, and pins nothing. Memory of a device is memory of the host, so that tests
-// can look at it.
+// can look at it. fake_cuda_ipc.c has the memory that processes open by handles.
 //
 // FAKE_CUDA_LOG is the file for what it is asked. FAKE_CUDA_REFUSE is the name of a function that
 // fails. FAKE_CUDA_FIRST is the device that this process counts as the first one.
-#define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "fake_cuda.h"
 
-typedef unsigned long long u64;
 typedef struct { int kind, id; } Location;
 typedef struct { int kind, handles; Location location; void *windows; char flags[8]; } Properties;
 typedef struct { Location location; int flags; } Access;
@@ -20,18 +14,18 @@ static int contexts[2];
 static int held[2];
 static int *current;
 
-static void note(const char *text, u64 a, u64 b, unsigned c) {
+void note(const char *text, u64 a, u64 b, unsigned c) {
     FILE *log = fopen(getenv("FAKE_CUDA_LOG"), "a");
     fprintf(log, "%s %llx %llx %x\n", text, a, b, c);
     fclose(log);
 }
 
-static int refuses(const char *function) {
+int refuses(const char *function) {
     const char *refused = getenv("FAKE_CUDA_REFUSE");
     return refused && !strcmp(refused, function);
 }
 
-static int has_context(void) { return current && held[current - contexts]; }
+int has_context(void) { return current && held[current - contexts]; }
 
 int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
 
@@ -75,6 +69,12 @@ int cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned flags) {
     if (flags & 8) return 801;
     note("register", (u64)ptr, bytes, flags);
     return 0;
+}
+
+int cuMemHostGetDevicePointer_v2(u64 *device, void *ptr, unsigned flags) {
+    if (!has_context()) return 201;
+    *device = (u64)ptr + 1;
+    return flags == 0 ? 0 : 1;
 }
 
 int cuMemHostUnregister(void *ptr) {
@@ -177,6 +177,9 @@ int cuMemSetAccess(u64 ptr, size_t bytes, const Access *access, size_t count) {
 
 int cuGetErrorName(int error, const char **name) {
     *name = error == 801 ? "CUDA_ERROR_NOT_SUPPORTED"
+        : error == 400 ? "CUDA_ERROR_INVALID_HANDLE"
+        : error == 208 ? "CUDA_ERROR_ALREADY_MAPPED"
+        : error == 201 ? "CUDA_ERROR_INVALID_CONTEXT"
         : error == 101 ? "CUDA_ERROR_INVALID_DEVICE"
         : error == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : NULL;
     return 0;

@@ -5,6 +5,7 @@ pub mod check;
 pub mod child;
 pub mod core_file;
 pub mod deferred;
+pub mod fake_cuda;
 pub mod filter;
 pub mod hostile;
 pub mod index;

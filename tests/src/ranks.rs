@@ -21,3 +21,12 @@ pub fn value(rank: u32, step: u64, i: usize) -> u64 {
     let mixed = u64::from(rank) << 40 ^ step << 20 ^ i as u64;
     mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
+
+/// Returns component `c` of the value that `rank` has at a global index, by its number in C order.
+/// Ranks have different values, so that a test sees whose value it was.
+pub fn block_value(rank: u32, step: u64, index: usize, c: usize) -> u64 {
+    value(rank, step, index * 4 + c)
+}
+
+/// The value of all ghosts, which no global array may show.
+pub const GHOST: u64 = u64::MAX;

@@ -64,13 +64,18 @@ fn observers_that_give_up_on_a_stopped_producer_leave_nothing() {
     attached.ok("attach x");
     producer.child.stop();
     let mut late = Puppet::start(PUPPET, dir.path());
+    let mut patient = Puppet::start(PUPPET, dir.path());
+    patient.child.send("attach-wait x 60000");
     let error = late.error("attach x");
     assert!(error.starts_with("NoAnswer"), "{error}");
+    let half = Duration::from_millis(500); // the other one began as late as that
+    assert_eq!(patient.child.receive(half), Received::Nothing);
     assert_eq!(attached.ok("status"), "Ok", "stopped is not dead");
     producer.child.signal(Signal::SIGCONT);
+    hears(&patient, "ok");
     late.ok("attach x");
     assert_eq!(late.ok("latest"), "version=1");
-    drop((late, attached));
+    drop((late, patient, attached));
     poll_until("nothing of them is left", || {
         (procfs::descriptors(producer.child.pid()).len() == before).then_some(())
     });

@@ -2,9 +2,9 @@
 //! GPU, and on a machine without a driver. No GPU is used.
 
 use std::path::Path;
-use std::process::Command;
 use tcasm_core::place::addresses;
 use tcasm_tests::child::{Child, poll_until};
+use tcasm_tests::fake_cuda;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostbuffer");
@@ -42,13 +42,7 @@ const PLACE: u64 = 10 << 20;
 
 /// Returns how often the processes have called each of these functions of the driver.
 fn calls<const N: usize>(dir: &Path, names: [&str; N]) -> [usize; N] {
-    let log = std::fs::read_to_string(dir.join("log")).unwrap_or_default();
-    names.map(|name| {
-        let lines = log
-            .lines()
-            .filter(|line| line.split(' ').next() == Some(name));
-        lines.count()
-    })
+    fake_cuda::calls(&dir.join("log"), names)
 }
 
 fn command(child: &mut Child, line: &str) -> String {
@@ -56,21 +50,10 @@ fn command(child: &mut Child, line: &str) -> String {
     child.hear_line("ok ")
 }
 
-fn compile_driver(folder: &Path) {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fake_cuda.c");
-    let library = folder.join("libcuda.so.1");
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(library)
-        .arg(source);
-    assert!(compiler.status().expect("there is a C compiler").success());
-}
-
 #[test]
 fn section_is_registered_with_its_device_and_given_back() {
     let dir = TempDir::new().unwrap();
-    compile_driver(dir.path());
+    fake_cuda::compile(dir.path(), &[]);
     let mut child = start(dir.path(), dir.path());
     let line = child.hear_line("ok created=true address=");
     assert_eq!(command(&mut child, "gpu 1"), "registered");
@@ -118,7 +101,7 @@ fn driver_that_is_absent_is_reported_and_harms_nothing() {
 #[test]
 fn device_section_is_one_memory_at_one_address_in_all_processes() {
     let dir = TempDir::new().unwrap();
-    compile_driver(dir.path());
+    fake_cuda::compile(dir.path(), &[]);
     let free = candidates();
     // Only the addresses of the device are in use in one process, and so at the first try.
     let blocked = [free[0] + PLACE + (2 << 20)];
@@ -183,7 +166,7 @@ const REFUSALS: [(&str, &str, usize); 4] = [
 fn driver_that_refuses_in_one_process_is_named_to_all_and_nothing_stays() {
     for (function, why, created) in REFUSALS {
         let dir = TempDir::new().unwrap();
-        compile_driver(dir.path());
+        fake_cuda::compile(dir.path(), &[]);
         // The process that leads is the only one that creates memory.
         let settings = [("FAKE_CUDA_REFUSE", function)];
         let first = start_on_device(dir.path(), &[], &settings);
@@ -211,7 +194,7 @@ fn driver_that_refuses_in_one_process_is_named_to_all_and_nothing_stays() {
 #[test]
 fn device_that_another_process_counts_differently_is_refused() {
     let dir = TempDir::new().unwrap();
-    compile_driver(dir.path());
+    fake_cuda::compile(dir.path(), &[]);
     let all = ["0", "0", "1"]
         .map(|first| start_on_device(dir.path(), &[], &[("FAKE_CUDA_FIRST", first)]));
     for child in &all {

@@ -5,16 +5,18 @@ use nix::unistd::{Gid, Uid, chown};
 use std::cell::Cell;
 use std::fs::{Permissions, metadata, set_permissions};
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use tcasm_core::sys::socket as messages;
 use tcasm_hostbuffer::tcp::{Event, Secret, Server};
 use tcasm_tests::child::{Child, poll_until};
 use tcasm_tests::pattern::mix;
+use tcasm_tests::procfs;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostbuffer");
@@ -142,38 +144,125 @@ fn address(ip: Ipv4Addr, port: u16) -> libc::sockaddr_in {
     }
 }
 
+/// A server that runs in a thread.
+struct Serving {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Event>>,
+}
+
+impl Serving {
+    /// Serves jobs of two hosts. Calls `tell` for what happens.
+    fn start(server: Server, mut tell: impl FnMut(&Event) + Send + 'static) -> Self {
+        let address = server.address().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let mut events = Vec::new();
+            let go_on = || !seen.load(Ordering::Relaxed);
+            server.run(go_on, |event| {
+                tell(&event);
+                events.push(event);
+            });
+            events
+        });
+        Serving {
+            address,
+            stop,
+            thread,
+        }
+    }
+
+    /// Starts two hosts of a job, each with a folder of its own.
+    fn hosts(&self) -> [(TempDir, Child); 2] {
+        let address = self.address.to_string();
+        let settings = [
+            ("HOSTBUFFER_RENDEZVOUS", address.as_str()),
+            ("HOSTBUFFER_SECRET", SECRET),
+        ];
+        [(); 2].map(|()| {
+            let dir = TempDir::new().unwrap();
+            let host = start(dir.path(), 1, &settings);
+            (dir, host)
+        })
+    }
+
+    /// Returns how many programs were told that there are too many.
+    fn end(self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        let events = self.thread.join().unwrap();
+        events.iter().filter(|event| is_too_many(event)).count()
+    }
+}
+
+fn is_too_many(event: &Event) -> bool {
+    matches!(event, Event::Refused { why, .. } if why.contains("too many"))
+}
+
+fn server() -> Server {
+    let secret = Secret::new(SECRET.as_bytes()).unwrap();
+    Server::bind("127.0.0.1:0", 2, secret).unwrap()
+}
+
 #[test]
 fn flood_from_one_address_is_told_and_takes_no_place_of_hosts() {
-    let secret = Secret::new(SECRET.as_bytes()).unwrap();
-    let server = Server::bind("127.0.0.1:0", 2, secret).unwrap();
-    let address = server.address().unwrap();
-    let flood: Vec<TcpStream> = (0..80).map(|_| flooder(address.port())).collect();
-    let stop = Arc::new(AtomicBool::new(false));
-    let seen = stop.clone();
-    let thread = std::thread::spawn(move || {
-        let mut events = Vec::new();
-        let go_on = || !seen.load(Ordering::Relaxed);
-        server.run(go_on, |event| events.push(event));
-        events
-    });
-    let address = address.to_string();
-    let settings = [
-        ("HOSTBUFFER_RENDEZVOUS", address.as_str()),
-        ("HOSTBUFFER_SECRET", SECRET),
-    ];
-    let dirs = [(); 2].map(|()| TempDir::new().unwrap());
-    let hosts = [0, 1].map(|i| start(dirs[i].path(), 1, &settings));
-    for host in &hosts {
+    let server = server();
+    let port = server.address().unwrap().port();
+    let flood: Vec<TcpStream> = (0..80).map(|_| flooder(port)).collect();
+    let serving = Serving::start(server, |_| {});
+    let hosts = serving.hosts();
+    for (_, host) in &hosts {
         host.hear_line("ok created=");
     }
-    stop.store(true, Ordering::Relaxed);
-    let events = thread.join().unwrap();
-    let told = |event: &&Event| match event {
-        Event::Refused { why, .. } => why.contains("too many"),
-        _ => false,
-    };
-    assert!(events.iter().filter(told).count() > 0);
+    assert!(serving.end() > 0);
     drop(flood);
+}
+
+/// Other users of the machine of a host have its address.
+#[test]
+fn hosts_wait_while_programs_at_their_address_have_all_places() {
+    let server = server();
+    let address = server.address().unwrap();
+    let mut flood: Vec<TcpStream> = (0..16)
+        .map(|_| TcpStream::connect(address).unwrap())
+        .collect();
+    let serving = Serving::start(server, move |event| {
+        if is_too_many(event) {
+            // All places were taken when a host came. From now on they are free.
+            flood.clear();
+        }
+    });
+    let hosts = serving.hosts();
+    for (_, host) in &hosts {
+        host.hear_line("ok created=");
+    }
+    assert!(serving.end() > 0, "no host was refused");
+}
+
+#[test]
+fn flood_of_another_user_takes_no_place_of_the_processes_of_a_job() {
+    assert!(root(), "only root can change the user");
+    let dir = folder_of_all();
+    let one = ONE.to_string();
+    let settings = [("HOSTBUFFER_USER", one.as_str())];
+    let first = start(dir.path(), 2, &settings);
+    let socket = dir.path().join("job.hostbuffer");
+    poll_until("it leads", || socket.exists().then_some(()));
+    drop(stranger(dir.path()));
+    let before = procfs::descriptors(first.pid()).len();
+    // The process that leads may have 256 connections of its own user that are silent.
+    let (mut flood, mut most) = (Vec::new(), 0);
+    for _ in 0..40 {
+        flood.extend((0..10).map(|_| stranger(dir.path())));
+        most = most.max(procfs::descriptors(first.pid()).len());
+    }
+    assert!(most < before + 20, "{before} descriptors, then {most}");
+    let second = start(dir.path(), 2, &settings);
+    for child in [&first, &second] {
+        child.hear_line("ok created=");
+    }
+    let dropped = || flood.iter().all(is_closed).then_some(());
+    poll_until("all are dropped", dropped);
 }
 
 #[test]
@@ -191,8 +280,7 @@ fn programs_that_are_silent_for_long_make_room_for_a_process() {
 
 #[test]
 fn flood_of_messages_that_are_none_is_slowed_down() {
-    let secret = Secret::new(SECRET.as_bytes()).unwrap();
-    let server = Server::bind("127.0.0.1:0", 2, secret).unwrap();
+    let server = server();
     let address = server.address().unwrap();
     for _ in 0..100 {
         let mut stream = TcpStream::connect(address).unwrap();

@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::{Checkpoint, Contents};
 use tcasm_core::testing::fault::CHECKPOINT_POINTS;
@@ -123,7 +124,13 @@ impl Disk {
             chattr.arg(&self.tier);
             chattr
         };
-        let done = succeeds(&mut command);
+        // A process that was just killed may still have files open for writing.
+        let end = Instant::now() + DEADLINE;
+        let mut done = succeeds(&mut command);
+        while !done && Instant::now() < end {
+            sleep(Duration::from_millis(10));
+            done = succeeds(&mut command);
+        }
         let hint = "as root, or on a file system that knows chattr +i";
         assert!(
             done,

@@ -7,7 +7,7 @@ use std::fs::{Permissions, metadata, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
-use tcasm_tests::child::{Child, program};
+use tcasm_tests::child::{Child, poll_until, program};
 use tcasm_tests::lent::{BYTES, PART, first_bytes, lender, open_folder, user};
 use tcasm_tests::limits::Limited;
 use tcasm_tests::runtime_dir;
@@ -147,6 +147,26 @@ fn users_are_admitted_only_if_the_owner_says_so_and_learn_no_addresses() {
         refused.starts_with("the owner knows no such cookie"),
         "{refused}"
     );
+}
+
+#[test]
+fn processes_of_other_users_together_get_a_bounded_number_of_connections() {
+    assert!(Uid::effective().is_root(), "only root can change the user");
+    let (_owner, address, cookie) = owner_of("lend");
+    set_permissions(runtime_dir(), Permissions::from_mode(0o711)).unwrap();
+    let other = || user(&address, cookie, &["ring", "ordinary", "step"]);
+    let mut kept: Vec<Child> = (0..32).map(|_| other()).collect();
+    for peer in &kept {
+        peer.hear_line("connected");
+    }
+    let error = other().hear_line("ended ");
+    assert!(error.contains("or of other users"), "{error}");
+    // The owner's own user has room.
+    let own = user(&address, cookie, &["ring", "step"]);
+    own.hear_line("connected");
+    kept.pop();
+    let admitted = || (other().hear_line("") == "connected").then_some(());
+    poll_until("the owner has noticed that one has left", admitted);
 }
 
 #[test]

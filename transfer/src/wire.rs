@@ -154,7 +154,10 @@ pub enum Status {
     #[error("the owner does not admit this user; it can allow more users (Allowed)")]
     NotAllowed = 2,
     /// There are too many connections.
-    #[error("the owner has as many connections as it accepts, in all or of this process")]
+    #[error(
+        "the owner has as many connections as it accepts, in all, of this process, or of other \
+         users; try again when some have ended"
+    )]
     Full = 3,
     /// The cookie is not known.
     #[error("the owner knows no such cookie: it is wrong, of another owner, or ended long ago")]

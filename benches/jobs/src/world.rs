@@ -150,8 +150,8 @@ impl World {
         Ok(())
     }
 
-    /// Publishes what the ranks of a node have published until now. Nobody looks at them between the
-    /// turns of their agent, so this need not happen earlier.
+    /// Publishes what the ranks of a node have published until now. Nobody looks at them between
+    /// the turns of their agent, so this need not happen earlier.
     fn publish(&mut self, node: usize) {
         let now = self.job.now();
         let mut node = self.job.nodes()[node].borrow_mut();
@@ -322,8 +322,8 @@ impl World {
         self.at(self.job.now() + self.plan.delays.ranks, Event::Restart);
     }
 
-    /// Starts all ranks again: from the agreed step if it is still in memory, and otherwise from the
-    /// newest one that was copied.
+    /// Starts all ranks again: from the agreed step if it is still in memory, and otherwise from
+    /// the newest one that was copied.
     fn restart(&mut self) {
         let now = self.job.now();
         let Some(loss) = self.report.losses.last_mut() else {

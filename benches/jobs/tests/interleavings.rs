@@ -1,6 +1,6 @@
-//! Random interleavings of three agents with ranks that publish, skip, die and start again, and with
-//! agents that die. After every step the invariants hold. Without the guard of an invariant some
-//! interleaving violates it.
+//! Random interleavings of three agents with ranks that publish, skip, die and start again, and
+//! with agents that die. After every step the invariants hold. Without the guard of an invariant
+//! some interleaving violates it.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

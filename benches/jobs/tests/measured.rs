@@ -63,8 +63,8 @@ fn all_steps_are_agreed_without_skips() {
     assert!(report.pinned.most <= 5.0, "{:?}", report.pinned);
 }
 
-/// Returns the part of the steps that no node has passed by `window` before all nodes have them, and
-/// no rank before all ranks of its node have them.
+/// Returns the part of the steps that no node has passed by `window` before all nodes have them,
+/// and no rank before all ranks of its node have them.
 fn bridged(plan: &Plan) -> f64 {
     let mut timeline = Timeline::new(plan.work, plan.seed, 0, 1, plan.steps);
     let ranks = plan.work.ranks();

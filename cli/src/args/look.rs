@@ -11,7 +11,7 @@ use tcasm_analytics::Selection;
 #[derive(Debug, Args)]
 #[command(mut_group("WaitArgs", |group| group.requires("watch")))]
 pub struct InfoArgs {
-    /// Name of the region
+    /// Name of the region or group
     pub name: String,
     #[command(flatten)]
     pub format: Format,
@@ -25,7 +25,7 @@ pub struct InfoArgs {
 /// The arguments that select a field of a version.
 #[derive(Debug, Args)]
 pub struct FieldArgs {
-    /// Name of the region
+    /// Name of the region or group
     pub name: String,
     /// Name of the field
     pub field: String,

@@ -39,12 +39,15 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the regions of this user
+    /// List the regions and groups of this user
     Ls {
+        /// List the region of each rank, and not groups
+        #[arg(long)]
+        ranks: bool,
         #[command(flatten)]
         format: Format,
     },
-    /// Describe one region: producer, versions, observers, fields, counters
+    /// Describe one region or group: producers, versions, observers, fields, counters
     Info(InfoArgs),
     /// Check what this machine supports, and how to improve it
     Doctor {

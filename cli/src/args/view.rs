@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct ViewArgs {
-    /// Name of the region
+    /// Name of the region or group
     pub name: String,
     /// Listen on this port; 0 for any free port [default: the first free port from 8337 on]
     #[arg(long, value_name = "P")]
@@ -34,7 +34,7 @@ The simulation is not interrupted. SIGINT or SIGTERM makes this program exit wit
 
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Name of the region
+    /// Name of the region or group
     pub name: String,
     /// Draw at most N times per second; choose less for a slow connection
     #[arg(

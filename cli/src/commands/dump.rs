@@ -3,43 +3,46 @@
 use crate::args::DumpArgs;
 use crate::failure::{Code, Failure};
 use crate::part::Part;
+use crate::subject::{Moment, Source, Subject};
 use crate::target::Target;
-use crate::{npy, output, plain, preview, region};
+use crate::{npy, output, plain, preview};
 use ndarray::ArrayViewD;
 use std::io::Write;
 use tcasm_analytics::Number;
 use tcasm_core::field::{self, FieldDesc, Kind, Order};
 use tcasm_core::with_dtype;
-use tcasm_observer::Version;
 
 pub fn run(args: &DumpArgs) -> Result<(), Failure> {
-    let version = region::pin(&args.what.name, args.what.version)?;
-    let desc = region::field(&version, &args.what.field)?;
+    let source = Source::pin(&args.what.name, args.what.version)?;
+    let subject = source.field(&args.what.field)?;
+    if args.with_ghosts && matches!(subject, Subject::Blocks(_)) {
+        let text = "the array of a group has no ghost layers; leave --with-ghosts out, or name the \
+                    region of a rank";
+        return Err(Failure::new(Code::Usage, text));
+    }
     match (&args.npy, &args.raw) {
-        (_, Some(target)) => target.write(args.force, |out| raw(&version, desc, out)),
-        (Some(target), _) => numpy(args, &version, desc, target),
-        _ => show(args, &version, desc),
+        (_, Some(target)) => target.write(args.force, |out| raw(&subject, out)),
+        (Some(target), _) => numpy(args, &subject, target),
+        _ => show(args, &subject, source.moment()),
     }
 }
 
-/// Writes the bytes as they are in memory. They are read in pieces, so nothing is mapped.
-fn raw(version: &Version, desc: &FieldDesc, out: &mut dyn Write) -> Result<(), Failure> {
-    let (mut at, mut piece) = (0, vec![0; 4 << 20]);
-    while at < desc.bytes() {
-        let n = (desc.bytes() - at).min(piece.len() as u64) as usize;
-        version.read_bytes(&desc.name, at, &mut piece[..n])?;
-        out.write_all(&piece[..n])?;
-        at += n as u64;
-    }
-    Ok(())
+/// Writes the bytes as they are in memory, or those of a group in C order. They are read in pieces.
+fn raw(subject: &Subject<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    subject.read(|desc, read| {
+        let (mut at, mut piece) = (0, vec![0; 4 << 20]);
+        while at < desc.bytes() {
+            let n = (desc.bytes() - at).min(piece.len() as u64) as usize;
+            read(at, &mut piece[..n])?;
+            out.write_all(&piece[..n])?;
+            at += n as u64;
+        }
+        Ok(())
+    })
 }
 
-fn numpy(
-    args: &DumpArgs,
-    version: &Version,
-    desc: &FieldDesc,
-    target: &Target,
-) -> Result<(), Failure> {
+fn numpy(args: &DumpArgs, subject: &Subject<'_>, target: &Target) -> Result<(), Failure> {
+    let desc = subject.desc();
     if let Kind::Raw { type_name, .. } = &desc.kind {
         let text = format!(
             "field {:?} holds structures ({type_name}), not an array of numbers; use --raw",
@@ -48,22 +51,25 @@ fn numpy(
         return Err(Failure::new(Code::Usage, text));
     }
     with_dtype!(desc.dtype, T => {
-        array::<T, _>(args, version, desc, |array| {
+        array::<T, _>(args, subject, |array| {
             target.write(args.force, |out| npy::write(array, out))
         })
     })
 }
 
-/// Maps what the arguments select of a field, and calls `work` with it.
+/// Maps or gathers what the arguments select of a field, and calls `work` with it.
 fn array<T: Number, R>(
     args: &DumpArgs,
-    version: &Version,
-    desc: &FieldDesc,
+    subject: &Subject<'_>,
     work: impl FnOnce(ArrayViewD<'_, T>) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
     if !args.slice.is_all() {
-        return Part::of(desc, &args.slice, args.with_ghosts)?.read(version, work);
+        return Part::of(subject.desc(), &args.slice, args.with_ghosts)?.read(subject, work);
     }
+    let (version, desc) = match subject {
+        Subject::Field(version, desc) => (version, *desc),
+        Subject::Blocks(blocks) => return work(blocks.array::<T>()?.view()),
+    };
     let view = version.view_of(&[desc.name.as_str()])?;
     let whole = field::view::<T>(desc, view.bytes_of(desc)?)
         .map_err(|error| Failure::new(Code::Other, error.to_string()))?;
@@ -73,21 +79,20 @@ fn array<T: Number, R>(
     })
 }
 
-fn show(args: &DumpArgs, version: &Version, desc: &FieldDesc) -> Result<(), Failure> {
-    let stamp = region::stamp(version);
-    let text = match desc.kind {
-        Kind::Raw { .. } if args.slice.is_all() => {
+fn show(args: &DumpArgs, subject: &Subject<'_>, moment: Moment) -> Result<(), Failure> {
+    let desc = subject.desc();
+    let mut heading = heading(desc, args.with_ghosts);
+    let text = match (&desc.kind, subject) {
+        (Kind::Raw { .. }, Subject::Field(version, desc)) if args.slice.is_all() => {
             let view = version.view_of(&[desc.name.as_str()])?;
-            let heading = heading(desc, args.with_ghosts);
-            plain::line(&format!("{heading}  {stamp}")) + &first_bytes(view.bytes_of(desc)?)
+            plain::line(&format!("{heading}  {moment}")) + &first_bytes(view.bytes_of(desc)?)
         }
-        _ => with_dtype!(desc.dtype, T => array::<T, _>(args, version, desc, |array| {
-            let mut heading = heading(desc, args.with_ghosts);
+        _ => with_dtype!(desc.dtype, T => array::<T, _>(args, subject, |array| {
             if !args.slice.is_all() {
                 let shape = output::shape(array.shape());
                 heading += &format!("  slice {} takes {shape}", args.slice);
             }
-            Ok(plain::line(&format!("{heading}  {stamp}")) + &preview::corners(array))
+            Ok(plain::line(&format!("{heading}  {moment}")) + &preview::corners(array))
         }))?,
     };
     output::text(&text)

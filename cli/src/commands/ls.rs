@@ -1,33 +1,15 @@
-//! `tcasm ls`: lists the regions of this user.
+//! `tcasm ls`: lists the regions and groups of this user.
+
+mod groups;
+mod row;
 
 use crate::args::Format;
 use crate::failure::{Code, Failure};
 use crate::output::{self, Table};
-use serde::Serialize;
-use tcasm_observer::{AttachError, ObserveError, Observer, Socket, runtime_dir, sockets};
+use row::{KEPT, Ranks, Row, absent, ask};
+use tcasm_observer::{runtime_dir, sockets};
 
-/// The state of the memory that a dead producer left and `tcasm keep` holds.
-const KEPT: &str = "kept";
-
-/// One socket, and the region that answered there.
-#[derive(Debug, Serialize)]
-struct Row {
-    name: String,
-    pid: Option<u64>,
-    alive: bool,
-    /// `running`, `kept` (the producer is dead, and another process holds its memory), or the
-    /// reason why nothing else is known: `dead`, `no-answer`, `not-allowed`, `full`,
-    /// `other-layout`, `error`.
-    state: &'static str,
-    version: Option<u64>,
-    step: Option<u64>,
-    time: Option<f64>,
-    versions: Option<usize>,
-    held_bytes: Option<u64>,
-    observers: Option<usize>,
-}
-
-pub fn run(format: Format) -> Result<(), Failure> {
+pub fn run(format: Format, ranks: bool) -> Result<(), Failure> {
     let folder = runtime_dir();
     let sockets = sockets(&folder).map_err(|error| {
         let text =
@@ -46,7 +28,10 @@ pub fn run(format: Format) -> Result<(), Failure> {
             })
             .collect()
     });
-    let rows = without_running(rows);
+    let rows = match ranks {
+        true => without_running(rows),
+        false => groups::collapsed(without_running(rows)),
+    };
     match (format.json, rows.is_empty()) {
         (true, _) => output::json(&rows),
         (false, true) => output::line(&format!("no regions in {}", folder.display())),
@@ -64,79 +49,6 @@ fn without_running(rows: Vec<Row>) -> Vec<Row> {
     rows.into_iter().filter(left).collect()
 }
 
-/// Attaches to the region of a socket and describes it.
-fn ask(Socket { name, kept }: &Socket) -> Row {
-    let attached = match kept {
-        true => Observer::attach_kept(name),
-        false => Observer::attach(name),
-    };
-    let state = match attached {
-        Ok(mut observer) => match found(name, &mut observer) {
-            Ok(row) if *kept => {
-                return Row {
-                    state: KEPT,
-                    alive: false,
-                    ..row
-                };
-            }
-            Ok(row) => return row,
-            Err(_) => "error",
-        },
-        Err(
-            AttachError::Dead { .. } | AttachError::NotFound { .. } | AttachError::Ended { .. },
-        ) => "dead",
-        Err(AttachError::NoAnswer { .. }) => "no-answer",
-        Err(AttachError::NotAllowed { .. } | AttachError::OtherUser { .. }) => "not-allowed",
-        Err(AttachError::Full { .. } | AttachError::Failed { .. }) => "full",
-        Err(AttachError::OtherLayout { .. }) => "other-layout",
-        Err(_) => "error",
-    };
-    absent(name, state)
-}
-
-fn found(name: &str, observer: &mut Observer) -> Result<Row, ObserveError> {
-    let info = observer.info()?;
-    let own = u64::from(std::process::id());
-    let others = observer
-        .observers()?
-        .iter()
-        .filter(|o| o.pid != own)
-        .count();
-    let latest = match observer.latest() {
-        Ok(version) => Some(version.stamp()),
-        Err(ObserveError::NotReady) => None,
-        Err(error) => return Err(error),
-    };
-    Ok(Row {
-        name: name.to_owned(),
-        pid: Some(info.pid),
-        alive: observer.producer_alive(),
-        state: "running",
-        version: latest.map(|s| s.version),
-        step: latest.map(|s| s.step),
-        time: latest.map(|s| s.time),
-        versions: Some(observer.available()?.len()),
-        held_bytes: info.counter("HeldBytes"),
-        observers: Some(others),
-    })
-}
-
-fn absent(name: &str, state: &'static str) -> Row {
-    Row {
-        name: name.to_owned(),
-        pid: None,
-        // A producer that refuses or does not answer is alive.
-        alive: !matches!(state, "dead" | "error"),
-        state,
-        version: None,
-        step: None,
-        time: None,
-        versions: None,
-        held_bytes: None,
-        observers: None,
-    }
-}
-
 fn table(rows: &[Row]) -> String {
     let titles = [
         "NAME",
@@ -148,6 +60,7 @@ fn table(rows: &[Row]) -> String {
         "KEPT",
         "MEMORY",
         "OBSERVERS",
+        "RANKS",
     ];
     let mut table = Table::new(&titles);
     fn cell<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
@@ -164,7 +77,17 @@ fn table(rows: &[Row]) -> String {
             cell(row.versions, |n| n.to_string()),
             cell(row.held_bytes, output::bytes),
             cell(row.observers, |n| n.to_string()),
+            cell(row.ranks, of_group),
         ]);
     }
     table.render()
+}
+
+/// Describes the ranks of a group, such as `4/4`, or `4/4 of 16` if others are on other hosts.
+fn of_group(ranks: Ranks) -> String {
+    let here = format!("{}/{}", ranks.present, ranks.wanted);
+    match ranks.all == ranks.wanted {
+        true => here,
+        false => format!("{here} of {}", ranks.all),
+    }
 }

@@ -20,7 +20,7 @@ use crate::files;
 /// Runs the command that the command line names.
 pub fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Ls { format } => ls::run(format),
+        Command::Ls { format, ranks } => ls::run(format, ranks),
         Command::Info(args) => info::run(&args),
         Command::Doctor { format } => doctor::run(format),
         Command::Dump(args) => dump::run(&args),

@@ -6,7 +6,7 @@ use crate::args::StatsArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
 use crate::part::Part;
-use crate::region;
+use crate::subject::{Moment, Source, Subject};
 use ndarray::{ArrayViewD, Axis};
 use print::Stats;
 use tcasm_analytics::dynamic::{self, AnalyticsError};
@@ -15,7 +15,6 @@ use tcasm_analytics::moments::moments_of_points;
 use tcasm_analytics::{Histogram, Lane, Moments, Number, PerComponent, Range};
 use tcasm_core::field::FieldDesc;
 use tcasm_core::with_dtype;
-use tcasm_observer::Version;
 
 /// The results, and what they describe.
 struct Operators {
@@ -27,9 +26,8 @@ struct Operators {
 }
 
 pub fn run(args: &StatsArgs) -> Result<(), Failure> {
-    let version = region::pin(&args.what.name, args.what.version)?;
-    let desc = region::field(&version, &args.what.field)?;
-    let stats = gather(args, &version, desc)?;
+    let source = Source::pin(&args.what.name, args.what.version)?;
+    let stats = gather(args, &source.field(&args.what.field)?, source.moment())?;
     if args.format.json {
         output::json(&stats)
     } else {
@@ -37,17 +35,18 @@ pub fn run(args: &StatsArgs) -> Result<(), Failure> {
     }
 }
 
-fn gather(args: &StatsArgs, version: &Version, desc: &FieldDesc) -> Result<Stats, Failure> {
+fn gather(args: &StatsArgs, subject: &Subject<'_>, moment: Moment) -> Result<Stats, Failure> {
+    let desc = subject.desc();
     let lane = args.component.map(|c| c.of(desc)).transpose()?;
     let done = match args.slice.is_all() {
-        true => of_field(args, version, desc)?,
-        false => with_dtype!(desc.dtype, T => of_part::<T>(args, version, desc))?,
+        true => of_field(args, subject)?,
+        false => with_dtype!(desc.dtype, T => of_part::<T>(args, subject))?,
     };
     let done = only(done, lane);
     Ok(Stats {
         name: args.what.name.clone(),
         field: desc.name.clone(),
-        stamp: version.stamp(),
+        moment,
         dtype: desc.dtype.to_string(),
         unit: desc.unit.clone(),
         describes: described(&done, desc),
@@ -109,31 +108,27 @@ fn range(args: &StatsArgs) -> Range {
         .map_or(Range::Auto, |(low, high)| Range::Given(low, high))
 }
 
-/// Reads the whole field piece by piece. Nothing is mapped, because each version is looked at once.
-fn of_field(args: &StatsArgs, version: &Version, desc: &FieldDesc) -> Result<Operators, Failure> {
-    let read = |at: u64, out: &mut [u8]| -> Result<(), Failure> {
-        Ok(version.read_bytes(&desc.name, at, out)?)
-    };
-    Ok(Operators {
-        histogram: dynamic::read_histogram(desc, read, args.bins, range(args))?,
-        moments: dynamic::read_moments(desc, read)?,
-        shape: desc.interior_shape(),
-        numbers: (0..desc.components).collect(),
+/// Reads the whole field piece by piece, each piece once.
+fn of_field(args: &StatsArgs, subject: &Subject<'_>) -> Result<Operators, Failure> {
+    subject.read(|desc, read| {
+        Ok(Operators {
+            histogram: dynamic::read_histogram(desc, read, args.bins, range(args))?,
+            moments: dynamic::read_moments(desc, read)?,
+            shape: desc.interior_shape(),
+            numbers: (0..desc.components).collect(),
+        })
     })
 }
 
 /// Maps the part of the field that has the selection.
-fn of_part<T: Number>(
-    args: &StatsArgs,
-    version: &Version,
-    desc: &FieldDesc,
-) -> Result<Operators, Failure> {
+fn of_part<T: Number>(args: &StatsArgs, subject: &Subject<'_>) -> Result<Operators, Failure> {
+    let desc = subject.desc();
     let part = Part::of(desc, &args.slice, false)?;
     if part.names_components() && args.component.is_some() {
         let text = "both --slice and --component choose components; use one of them";
         return Err(Failure::new(Code::Usage, text));
     }
-    part.read::<T, _>(version, |selected| of_points(args, desc, &part, selected))
+    part.read::<T, _>(subject, |selected| of_points(args, desc, &part, selected))
 }
 
 fn of_points<T: Number>(

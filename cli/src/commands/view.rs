@@ -2,6 +2,7 @@
 
 use crate::args::ViewArgs;
 use crate::failure::{Code, Failure};
+use crate::mirror::{self, Mirror};
 use crate::output;
 use crate::plain::plain;
 use crate::signals::Signals;
@@ -11,11 +12,13 @@ use tcasm_view::server::{Endpoint, FIRST_PORT, ServeError, Server, Settings, Tim
 
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     let signals = Signals::catch()?;
-    if !wait::expect(&args.name, &args.wait, || signals.end(), output::note)? {
+    let mirror = mirror::of_group(&args.name)?;
+    let region = mirror.as_ref().map_or(args.name.as_str(), Mirror::name);
+    if !wait::expect(region, &args.wait, || signals.end(), output::note)? {
         return Ok(());
     }
     let server = Server::bind(Settings {
-        name: args.name.clone(),
+        name: region.to_owned(),
         endpoint: endpoint(args),
         secret: secret::secret()
             .map_err(|e| Failure::new(Code::Io, format!("cannot get random numbers: {e}")))?,

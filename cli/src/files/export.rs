@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use crate::files::args::ExportArgs;
 use crate::files::places;
 use crate::files::stored::{Choice, lossy};
-use crate::{output, region};
+use crate::output;
+use crate::subject::Source;
 use std::path::Path;
 use tcasm_checkpoint::{Mode, Options, Snapshot, WriteError};
 
@@ -14,14 +15,18 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         return super::follow::run(args);
     }
     let options = args.storage.for_file(&args.file)?.options(Mode::USUAL);
-    let version = region::pin(&args.name, args.version)?;
-    let stored = Choice::from(&args.part).of(&version)?;
+    let source = Source::pin(&args.name, args.version)?;
+    let choice = Choice::from(&args.part);
+    let stored = match &source {
+        Source::Region(version) => choice.of(version)?,
+        Source::Group(version) => choice.of_group(version)?,
+    };
     let snapshot = stored.snapshot(&args.name);
     let bytes = write(&args.file, &snapshot, &options, args.force)?;
     output::line(&format!(
         "wrote {}  {}  {}{}",
         args.file.display(),
-        region::stamp(&version),
+        source.moment(),
         output::bytes(bytes),
         lossy(stored.table().relative_error())
     ))?;

@@ -13,6 +13,7 @@ mod export;
 mod failure;
 mod file_name;
 mod follow;
+mod held;
 mod places;
 mod planned;
 mod restore;

@@ -9,14 +9,16 @@
 use crate::failure::{Code, Failure};
 use crate::files::args::{CheckpointArgs, Part};
 use crate::files::cut::Cut;
+use crate::files::held::Held;
 use crate::files::planned::{Planned, is_on};
+use crate::gathered::table_of;
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_analytics::Extract;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_checkpoint::Snapshot;
 use tcasm_core::field::{FieldDesc, FieldTable, Mesh, MeshDesc};
 use tcasm_core::sys::room;
-use tcasm_observer::{Version, View, ViewError};
+use tcasm_observer::{GroupVersion, Version, View, ViewError};
 
 /// The number of bytes up to which it is not checked whether there is memory for them.
 const SMALL: u64 = 16 << 20;
@@ -35,7 +37,7 @@ pub struct Choice {
 
 /// The chosen fields and parts of one version. The version is pinned until this is dropped.
 pub struct Stored {
-    view: View,
+    held: Held,
     table: FieldTable,
     /// The values of the fields that are not stored as they are.
     made: BTreeMap<String, Vec<u8>>,
@@ -78,11 +80,27 @@ impl Choice {
 
     /// Maps the fields of `version` that are stored, and makes the values of their parts.
     pub fn of(&self, version: &Version) -> Result<Stored, Failure> {
-        let table = version.table();
+        self.stored(version.table(), |fields| {
+            Ok(Held::Mapped(view(version, fields)?))
+        })
+    }
+
+    /// Gathers the fields of all ranks of a group that are stored, and makes the values of their
+    /// parts.
+    pub fn of_group(&self, version: &GroupVersion) -> Result<Stored, Failure> {
+        self.stored(&table_of(version)?, |fields| Held::gather(version, fields))
+    }
+
+    /// Takes what is stored of the fields of `table`. `hold` returns the values of fields.
+    fn stored(
+        &self,
+        table: &FieldTable,
+        hold: impl FnOnce(&[&FieldDesc]) -> Result<Held, Failure>,
+    ) -> Result<Stored, Failure> {
         let planned = self.plan(table)?;
-        let view = view(version, &planned.fields)?;
+        let held = hold(&planned.fields)?;
         let parts = self.parts(table, &planned)?;
-        let made = self.values(&view, &planned, &parts)?;
+        let made = self.values(&held, &planned, &parts)?;
         let rounded = |part: FieldDesc| FieldDesc {
             relative_error: self.bound(table, &part),
             ..part
@@ -90,12 +108,12 @@ impl Choice {
         Ok(Stored {
             cut: planned.cut_meshes(table),
             table: FieldTable {
-                lacking: self.lacking(table, &planned.fields),
+                lacking: [self.lacking(table, &planned.fields), table.lacking.clone()].concat(),
                 fields: parts.into_iter().map(rounded).collect(),
                 attrs: table.attrs.clone(),
                 meshes: self.meshes(table, &planned),
             },
-            view,
+            held,
             made,
         })
     }
@@ -175,7 +193,7 @@ impl Choice {
     /// Returns the values of those of `parts` that are not the fields as they are.
     fn values(
         &self,
-        view: &View,
+        held: &Held,
         planned: &Planned<'_>,
         parts: &[FieldDesc],
     ) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
@@ -186,7 +204,7 @@ impl Choice {
         check_memory(changed.iter().map(|(_, part)| part.bytes()).sum())?;
         let values = changed.into_iter().map(|(field, _)| {
             let extract = planned.extract(field, &self.extract);
-            let values = extract.values(field, view.bytes_of(field)?)?;
+            let values = extract.values(field, held.bytes_of(field)?)?;
             Ok::<_, Failure>((field.name.clone(), values))
         });
         values.collect()
@@ -259,22 +277,22 @@ impl Stored {
         &self.cut
     }
 
-    /// Returns the view of the version.
-    pub fn view(&self) -> &View {
-        &self.view
+    /// Returns the version, if all values are of one.
+    pub fn version(&self) -> Option<&Version> {
+        self.held.version()
     }
 
     /// Returns what the writer of files needs to know.
     pub fn snapshot<'s>(&'s self, name: &'s str) -> Snapshot<'s> {
-        Snapshot::new(name, self.view.stamp(), &self.table, |field| {
+        Snapshot::new(name, self.held.stamp(), &self.table, |field| {
             match self.made.get(&field.name) {
                 Some(values) => values.as_slice(),
                 // If the bytes cannot be read, the writer gets an empty slice and refuses the
                 // field.
-                None => self.view.bytes_of(field).unwrap_or_default(),
+                None => self.held.bytes_of(field).unwrap_or_default(),
             }
         })
-        .at(self.view.version().extent())
+        .at(self.held.extent())
     }
 }
 

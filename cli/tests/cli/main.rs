@@ -13,6 +13,7 @@ mod escapes;
 mod exported_meshes;
 mod failures;
 mod follow;
+mod groups;
 mod look;
 mod lossy;
 mod meshes;

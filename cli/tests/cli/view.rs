@@ -15,13 +15,13 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(30);
 
 /// A running view, and the address that it has printed.
-struct Served {
-    program: Background,
+pub struct Served {
+    pub program: Background,
     address: String,
 }
 
 impl Served {
-    fn start(args: &[&str]) -> Served {
+    pub fn start(args: &[&str]) -> Served {
         let mut program = Background::start(&[&["view"], args].concat());
         program.read_line();
         let address = program.read_line().trim().to_owned();
@@ -33,6 +33,23 @@ impl Served {
     fn parts(&self) -> (&str, &str) {
         let parts = self.address.strip_prefix("http://").unwrap();
         parts.split_once("/#token=").unwrap()
+    }
+
+    /// Opens the socket of the page, which shows the region of the command line.
+    pub fn open_socket(&self) -> TcpStream {
+        let (host, token) = self.parts();
+        let mut stream = TcpStream::connect(host).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let ask = format!(
+            "GET /ws?token={token} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n\
+             Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        );
+        stream.write_all(ask.as_bytes()).unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        assert_eq!(&status, b"HTTP/1.1 101");
+        stream
     }
 
     fn get(&self, path: &str) -> String {

@@ -1,6 +1,7 @@
 //! The description of one field.
 
 use super::dtype::DType;
+use super::global::GlobalPlace;
 use super::mesh::Mesh;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -132,6 +133,9 @@ pub struct FieldDesc {
     /// has room for the capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<usize>,
+    /// The place in a global array, if the field is a block of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global: Option<GlobalPlace>,
     /// In a file: the bound of the relative error of the values, which are rounded. Writers of
     /// files round the values of a field that has a bound. Always `None` in the index.
     ///
@@ -162,6 +166,7 @@ impl FieldDesc {
             on: None,
             quantity: None,
             capacity: None,
+            global: None,
             relative_error: None,
         }
     }

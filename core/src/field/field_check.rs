@@ -29,6 +29,7 @@ impl FieldDesc {
         self.check_capacity()?;
         let bytes = self.checked_bytes()?;
         self.check_ghosts()?;
+        self.check_global()?;
         Ok(bytes)
     }
 

@@ -1,5 +1,6 @@
 //! The reasons why fields cannot be used.
 
+use super::global::GlobalError;
 use super::mesh::MeshError;
 use thiserror::Error;
 
@@ -79,6 +80,14 @@ pub enum FieldError {
         name: String,
         /// The reason.
         source: MeshError,
+    },
+    /// The field cannot be such a block of a global array.
+    #[error("field {name:?} cannot be a block of a global array: {source}")]
+    Global {
+        /// The name of the field.
+        name: String,
+        /// The reason.
+        source: GlobalError,
     },
     /// The length of the field is not within its capacity, or its slowest axis cannot have one.
     #[error("field {name:?} of shape {shape:?} cannot have the capacity {capacity}: {why}")]

@@ -5,11 +5,13 @@
 //! decoded.
 
 mod array;
+mod block;
 mod cell;
 mod desc;
 mod dtype;
 mod field_check;
 mod field_error;
+mod global;
 mod mesh;
 mod mesh_check;
 mod mesh_desc;
@@ -27,6 +29,7 @@ pub use cell::CellType;
 pub use desc::{Attr, Centering, FieldDesc, Kind, Order};
 pub use dtype::{DType, Element};
 pub use field_error::FieldError;
+pub use global::{GlobalError, GlobalPlace};
 pub use mesh::{Mesh, MeshError};
 pub use mesh_desc::{Block, Cells, MeshDesc, MeshKind};
 pub use mesh_error::MeshDescError;

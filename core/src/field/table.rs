@@ -117,7 +117,7 @@ fn check(fields: &[FieldDesc], region: u64, page_size: u64) -> Result<(), TableE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::DType;
+    use crate::field::{DType, GlobalPlace};
 
     fn table() -> FieldTable {
         FieldTable {
@@ -167,6 +167,29 @@ mod tests {
         assert_eq!(old(&bytes), old(&plain));
         let read = FieldTable::decode(&plain, 1 << 20, 4096).unwrap();
         assert!(!read.fields[0].not_in_checkpoints);
+    }
+
+    #[test]
+    fn earlier_reader_ignores_the_place_in_a_global_array() {
+        let mut table = table();
+        let plain = table.encode().unwrap();
+        let has = |bytes: &[u8]| bytes.windows(6).any(|w| w == b"global");
+        assert!(!has(&plain), "tables of other fields are as before");
+        table.fields[0].global = Some(GlobalPlace {
+            shape: vec![8],
+            offset: vec![4],
+        });
+        let bytes = table.encode().unwrap();
+        assert!(has(&bytes));
+        assert_eq!(FieldTable::decode(&bytes, 1 << 20, 4096).unwrap(), table);
+        let old = |bytes: &[u8]| rmp_serde::from_slice::<OldTable>(bytes).unwrap();
+        assert_eq!(old(&bytes), old(&plain));
+        table.fields[0].global.as_mut().unwrap().offset = vec![5];
+        let read = FieldTable::decode(&table.encode().unwrap(), 1 << 20, 4096);
+        assert!(matches!(
+            read,
+            Err(TableError::Field(FieldError::Global { .. }))
+        ));
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub fn swap_in_use() -> bool {
 
 /// Returns the number of mappings of this process. It uses a small buffer, because without mappings
 /// left there is no memory for a large one.
-fn mapping_count() -> usize {
+pub fn mapping_count() -> usize {
     let count = || -> std::io::Result<usize> {
         let mut maps = std::fs::File::open("/proc/self/maps")?;
         let (mut buffer, mut lines) = ([0; 4096], 0);

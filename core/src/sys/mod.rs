@@ -30,6 +30,7 @@ pub mod room;
 pub mod section;
 pub mod socket;
 pub mod thread;
+mod thread_room;
 pub mod time;
 pub mod uffd;
 pub mod uffd_events;

@@ -1,5 +1,6 @@
 //! Properties of the library's own threads: processors, priority, and blocked signals.
 
+use super::thread_room;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -10,6 +11,8 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 /// Starts a thread of the library with all signals blocked from its first instruction on. A signal
 /// handler of the program that runs on a thread which serves faults could store to memory that only
 /// this thread can release.
+///
+/// If the process has no addresses or mappings left, this is an error as far as that can be known.
 pub fn spawn(thread: Builder, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     without_signals(|| thread.spawn(run))
 }
@@ -26,6 +29,7 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
 
 /// Starts a thread while all signals are blocked. The new thread inherits this.
 fn without_signals<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    thread_room::check().map_err(io::Error::other)?;
     let old = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let thread = start();
     let _ = old.thread_set_mask();

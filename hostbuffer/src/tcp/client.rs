@@ -44,14 +44,30 @@ impl Rendezvous {
     }
 
     fn join(&self, until: Instant) -> io::Result<Channel> {
-        let stream = self.connect(until)?;
-        let mut channel = Channel::open(stream, Side::Host, &self.secret, until)?;
+        let mut channel = self.begin(until)?;
         expect(&channel.receive(until)?, &ToHost::Welcome)?;
         let (job, host) = (self.job.clone(), host_name());
         channel.send(&ToServer::Join { job, host }, until)?;
         // Nothing is sent before this, so that the rendezvous can see whether the host still lives.
         expect(&channel.receive(until)?, &ToHost::Begin)?;
         Ok(channel)
+    }
+
+    /// Connects until the rendezvous answers. It drops connections at once, without an answer, as
+    /// long as too many programs of this address are silent: those of other users, for example.
+    fn begin(&self, until: Instant) -> io::Result<Channel> {
+        loop {
+            let stream = self.connect(until)?;
+            let error = match Channel::open(stream, Side::Host, &self.secret, until) {
+                Ok(channel) => return Ok(channel),
+                Err(error) => error,
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            if !is_dropped(&error) || left < AGAIN {
+                return Err(error);
+            }
+            std::thread::sleep(AGAIN);
+        }
     }
 
     fn connect(&self, until: Instant) -> io::Result<TcpStream> {
@@ -91,6 +107,12 @@ impl Rendezvous {
             },
         }
     }
+}
+
+/// Returns true if the other end has closed the connection, whether it has read everything or not.
+fn is_dropped(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
 }
 
 impl Agreement for Rendezvous {

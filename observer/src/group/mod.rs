@@ -2,6 +2,7 @@
 
 mod candidates;
 mod error;
+mod global;
 mod members;
 mod observer;
 mod seen;
@@ -10,5 +11,6 @@ mod version;
 
 pub use candidates::GroupSteps;
 pub use error::GroupError;
+pub use global::{GlobalArrayError, GlobalBlock, GlobalField, GlobalView, Row, Rows};
 pub use observer::GroupObserver;
 pub use version::{FieldBlock, GroupVersion};

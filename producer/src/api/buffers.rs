@@ -1,5 +1,6 @@
 //! Allocates buffers, and binds fields to them.
 
+use crate::counts::len_on;
 use crate::error::DefineError;
 use crate::handles::{Buffer, Field};
 use crate::producer::Producer;
@@ -67,15 +68,22 @@ impl Producer {
         let buffer = buffer.into();
         self.check_handle(field.region)?;
         self.check_handle(buffer.region)?;
-        self.table.check_binding(field.field, buffer.buffer)?;
-        let (old, new) = (self.table.fields[field.field].buffer, buffer.buffer);
-        self.dirty.unbind(self.table.buffers[old].tracked());
-        self.dirty.bind(self.table.buffers[new].tracked());
-        self.table.bind(field.field, new);
+        let old = self.rebind(field.field, buffer.buffer)?;
         Ok(Buffer {
             buffer: old,
             ..buffer
         })
+    }
+
+    /// Binds a field to a buffer, both given by their numbers. Returns the number of the buffer
+    /// that the field was bound to.
+    pub(super) fn rebind(&mut self, field: usize, new: usize) -> Result<usize, DefineError> {
+        self.table.check_binding(field, new)?;
+        let old = self.table.fields[field].buffer;
+        self.dirty.unbind(self.table.buffers[old].tracked());
+        self.dirty.bind(self.table.buffers[new].tracked());
+        self.table.bind(field, new);
+        Ok(old)
     }
 
     pub(super) fn check_new(&self, name: &str) -> Result<(), DefineError> {
@@ -138,6 +146,37 @@ impl Producer {
                 .hand_over(self.live.ptr(), pages.clone())?
         };
         Ok((pages, Memory::HandedOver(number)))
+    }
+
+    /// Adds a new field, bound to a buffer of its own. Of a variable one, the shape is the most
+    /// that there is room for. Returns the numbers of the field and of the buffer.
+    pub(super) fn add_new(
+        &mut self,
+        mut desc: FieldDesc,
+        variable: bool,
+        want: Want,
+    ) -> Result<(usize, usize), DefineError> {
+        self.check_new(&desc.name)?;
+        if variable {
+            self.begin_length(&mut desc);
+        }
+        desc.check()?;
+        desc.check_mesh()?;
+        self.table.check_field(&desc)?;
+        let buffer = self.allocate(&desc, want)?;
+        let field = self.add_field(desc, buffer)?;
+        Ok((field, buffer))
+    }
+
+    /// Makes the shape the capacity, and begins with the length that the mesh needs.
+    fn begin_length(&self, desc: &mut FieldDesc) {
+        let table = self.table.described();
+        let size = table
+            .mesh_of(desc)
+            .and_then(|mesh| table.size_of(mesh).ok());
+        let len = size.and_then(|size| len_on(&size, desc));
+        desc.capacity = Some(desc.length());
+        desc.set_length(len.unwrap_or(0));
     }
 
     /// Adds a field that is bound to a new buffer. Returns its number.

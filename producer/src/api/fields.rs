@@ -1,13 +1,14 @@
 //! Adds fields and raw structures.
 
 use super::buffers::Want;
-use crate::counts::len_on;
 use crate::error::DefineError;
 use crate::handles::{Buffer, Field, HandedOver, InPlace, MeshHandle, Raw};
 use crate::producer::Producer;
 use ndarray::{Dimension, IntoDimension};
 use std::marker::PhantomData;
-use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Kind, Mesh, Order};
+use tcasm_core::field::{
+    Attr, Centering, DType, Element, FieldDesc, GlobalPlace, Kind, Mesh, Order,
+};
 
 /// A field that is not added yet: see [`Producer::field`].
 #[must_use = "a field exists after add()"]
@@ -120,6 +121,27 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
         self
     }
 
+    /// Makes the field a block of a global array, of which other processes have other blocks:
+    /// `shape` is the extent of that array along each axis, without components.
+    /// [`FieldBuilder::at`] sets the place of the block in it. Observers of a
+    /// [group](crate::Builder::group) see the blocks of all ranks as one array.
+    pub fn global(mut self, shape: impl AsRef<[usize]>) -> Self {
+        self.place().shape = shape.as_ref().to_vec();
+        self
+    }
+
+    /// Sets the global index of the first value of the block that is no ghost, along each axis of
+    /// the [global](FieldBuilder::global) array. The block without its ghost layers must be inside
+    /// that array. Its blocks need not have the same size.
+    pub fn at(mut self, offset: impl AsRef<[usize]>) -> Self {
+        self.place().offset = offset.as_ref().to_vec();
+        self
+    }
+
+    fn place(&mut self) -> &mut GlobalPlace {
+        self.desc.global.get_or_insert_default()
+    }
+
     /// Sets an attribute of the field, under any name.
     pub fn attr(mut self, name: &str, value: impl Into<Attr>) -> Self {
         self.desc.attrs.insert(name.to_owned(), value.into());
@@ -139,20 +161,12 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
         if self.vector {
             split_components(&mut self.desc)?;
         }
-        self.producer.check_new(&self.desc.name)?;
         self.put_on_mesh()?;
-        if self.variable {
-            self.begin_length();
-        }
-        self.desc.check()?;
-        self.desc.check_mesh()?;
-        self.producer.table.check_field(&self.desc)?;
         let want = match self.handed_over {
             true => Want::HandedOver,
             false => Want::Tracked,
         };
-        let buffer = self.producer.allocate(&self.desc, want)?;
-        let field = self.producer.add_field(self.desc, buffer)?;
+        let (field, buffer) = self.producer.add_new(self.desc, self.variable, want)?;
         Ok(Field {
             region: self.producer.id,
             field,
@@ -176,17 +190,6 @@ impl<T, D, M> FieldBuilder<'_, T, D, M> {
         }
         self.desc.on = Some(mesh);
         Ok(())
-    }
-
-    /// Makes the shape the capacity, and begins with the length that the mesh needs.
-    fn begin_length(&mut self) {
-        let table = self.producer.table.described();
-        let size = table
-            .mesh_of(&self.desc)
-            .and_then(|mesh| table.size_of(mesh).ok());
-        let len = size.and_then(|size| len_on(&size, &self.desc));
-        self.desc.capacity = Some(self.desc.length());
-        self.desc.set_length(len.unwrap_or(0));
     }
 }
 

@@ -12,6 +12,7 @@ mod placing;
 mod rebuild;
 mod rollback;
 mod stats;
+mod untyped;
 mod views;
 
 pub use fields::{FieldBuilder, RawBuilder};
@@ -20,3 +21,4 @@ pub use meshes::MeshBuilder;
 pub use part::{Buffers, Part};
 pub use rollback::RolledBack;
 pub use stats::ProducerStats;
+pub use untyped::{AnyBuffer, Captured};

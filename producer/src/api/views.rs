@@ -132,7 +132,10 @@ impl Producer {
     /// preparing each for its access. Memory that is requested for reading must not be written.
     /// Fails if a buffer is requested twice.
     #[allow(unsafe_code)]
-    fn parts_mut(&mut self, requests: &[Request]) -> Result<Vec<LiveBytes<'_>>, ViewError> {
+    pub(super) fn parts_mut(
+        &mut self,
+        requests: &[Request],
+    ) -> Result<Vec<LiveBytes<'_>>, ViewError> {
         for (i, request) in requests.iter().enumerate() {
             self.check_view(request.region)?;
             if requests[..i].iter().any(|r| r.buffer == request.buffer) {

@@ -1,6 +1,8 @@
 //! Groups: regions of several ranks, of which observers see one step at a time.
 
 use super::Builder;
+use super::launcher::{Told, told};
+use crate::error::EnvError;
 use tcasm_core::group::Member;
 
 /// The place of a region in a group: see [`Builder::group`].
@@ -22,6 +24,35 @@ impl Group {
             local_ranks: ranks,
             run: String::new(),
         }
+    }
+
+    /// Describes the member that this process is, as its launcher tells it in the environment:
+    /// the rank, the numbers of ranks in all and on this host, and the name of the run.
+    ///
+    /// Launchers are, in this order: `mpirun` of Open MPI, Hydra (MPICH), PMIx, and `srun` of
+    /// Slurm. `TCASM_RANK`, `TCASM_RANKS`, `TCASM_LOCAL_RANKS` and `TCASM_RUN` tell what the
+    /// launcher does not, and come first. `docs/jobs.md` has the table of variables. A program that
+    /// no launcher has started is the only rank. If a launcher has told a part only, or a wrong
+    /// number, the error has all variables that were looked at, with their values.
+    pub fn from_env() -> Result<Self, EnvError> {
+        let Told {
+            rank,
+            ranks,
+            local_ranks,
+            run,
+        } = told(&|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))?;
+        let group = Group::new(rank, ranks).local_ranks(local_ranks);
+        Ok(group.run(&run))
+    }
+
+    /// Returns the rank of this process, from 0.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Returns the number of ranks on all hosts.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
     }
 
     /// Sets how many of the ranks are on this host. Observers wait for that many.

@@ -4,6 +4,7 @@ mod create;
 mod gate;
 mod group;
 mod huge;
+mod launcher;
 
 pub use group::Group;
 pub use huge::HugePages;

@@ -136,6 +136,16 @@ pub enum DefineError {
         /// The property in which they differ.
         what: &'static str,
     },
+    /// The pages of a handed-over buffer become those of versions, so nothing but the producer may
+    /// write them.
+    #[error(
+        "{name:?} is handed over, so no device may write it, and none of its pages can be marked; \
+         add it without handed_over()"
+    )]
+    IsHandedOver {
+        /// Name of the field that the buffer was made for.
+        name: String,
+    },
     /// A scratch buffer cannot be bound.
     #[error(
         "a scratch buffer cannot be bound to field {field:?}: it is not tracked; make it with \

@@ -11,20 +11,56 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tcasm_core::sys::mem::{mapping_count, max_map_count};
 
 /// Locks memory. Parts that two registrations cover stay locked until both have ended.
 ///
 /// Memory that the program has locked itself is unlocked too when a registration of it ends. Memory
-/// that was moved by `mremap` stays locked until it is unmapped.
+/// that was moved by `mremap` stays locked until it is unmapped. If the process has as many
+/// mappings as it may have, a part of a mapping cannot be unlocked; that is done by a later call.
 #[derive(Debug, Default)]
 pub struct Mlock {
-    covered: Mutex<Coverage>,
+    locked: Mutex<Locked>,
+}
+
+/// The memory that is locked.
+#[derive(Debug, Default)]
+struct Locked {
+    covered: Coverage,
+    /// The parts that could not be unlocked.
+    left: Vec<Range<usize>>,
 }
 
 impl Mlock {
-    fn covered(&self) -> MutexGuard<'_, Coverage> {
-        self.covered.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the state, after trying again to unlock what could not be unlocked before.
+    fn locked(&self) -> MutexGuard<'_, Locked> {
+        let mut locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
+        for part in std::mem::take(&mut locked.left) {
+            // Parts that were registered again meanwhile stay locked.
+            locked.covered.add(&part);
+            locked.remove(&part);
+        }
+        locked
     }
+}
+
+impl Locked {
+    /// Removes a range, and unlocks the parts of it that no other one covers.
+    fn remove(&mut self, range: &Range<usize>) {
+        let bare = self.covered.remove(range);
+        self.left.extend(bare.into_iter().filter(is_refused));
+    }
+}
+
+/// Unlocks memory. Returns true if this needs a mapping more than the process may have.
+fn is_refused(range: &Range<usize>) -> bool {
+    let Some(at) = pointer(range) else {
+        return false;
+    };
+    // SAFETY: unlocking changes no byte.
+    let unlocked = unsafe { munlock(at, range.len()) };
+    // Otherwise the memory is gone.
+    unlocked == Err(Errno::ENOMEM) && is_mapped(range)
 }
 
 fn pointer(range: &Range<usize>) -> Option<NonNull<c_void>> {
@@ -35,15 +71,6 @@ fn lock(range: &Range<usize>) -> Result<(), Errno> {
     let at = pointer(range).ok_or(Errno::ENOMEM)?;
     // SAFETY: locking changes no byte. The kernel checks that the range is mapped.
     unsafe { mlock(at, range.len()) }
-}
-
-fn unlock(ranges: Vec<Range<usize>>) {
-    for range in ranges {
-        if let Some(at) = pointer(&range) {
-            // SAFETY: unlocking changes no byte. A failure means that the memory is gone.
-            let _ = unsafe { munlock(at, range.len()) };
-        }
-    }
 }
 
 fn is_mapped(range: &Range<usize>) -> bool {
@@ -57,11 +84,9 @@ fn is_mapped(range: &Range<usize>) -> bool {
 /// Returns the limit that is reached if memory which is mapped cannot be locked. Locking a part of
 /// a mapping can split it into three.
 fn reached() -> &'static str {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let most = read("/proc/sys/vm/max_map_count").trim().parse();
-    match most {
-        Ok(most) if read("/proc/self/maps").lines().count() + 2 > most => "vm.max_map_count",
-        _ => "RLIMIT_MEMLOCK",
+    match mapping_count() + 2 > max_map_count() {
+        true => "vm.max_map_count",
+        false => "RLIMIT_MEMLOCK",
     }
 }
 
@@ -69,13 +94,13 @@ impl Registrar for Mlock {
     type Handle = ();
 
     fn register(&self, range: &Range<usize>) -> Result<(), RegisterError> {
-        let mut covered = self.covered();
-        covered.add(range);
+        let mut locked = self.locked();
+        locked.covered.add(range);
         let Err(error) = lock(range) else {
             return Ok(());
         };
         // Some pages may be locked all the same.
-        unlock(covered.remove(range));
+        locked.remove(range);
         match error {
             Errno::ENOMEM | Errno::EAGAIN | Errno::EPERM if is_mapped(range) => {
                 Err(limit(range, reached(), error))
@@ -85,9 +110,10 @@ impl Registrar for Mlock {
     }
 
     fn deregister(&self, range: &Range<usize>, _handle: &(), memory: Memory) {
-        let bare = self.covered().remove(range);
-        if memory == Memory::Mapped {
-            unlock(bare);
+        let mut locked = self.locked();
+        match memory {
+            Memory::Mapped => locked.remove(range),
+            Memory::Gone => drop(locked.covered.remove(range)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The drivers that memory can be registered with.
 
 pub(crate) mod cuda;
+pub(crate) mod cuda_context;
 pub(crate) mod ibverbs;
 pub(crate) mod io_uring;
 pub(crate) mod mlock;
@@ -24,7 +25,7 @@ pub struct Absent {
 }
 
 impl Absent {
-    fn new(driver: &'static str, reason: impl ToString) -> Self {
+    pub(crate) fn new(driver: &'static str, reason: impl ToString) -> Self {
         Absent {
             driver,
             reason: reason.to_string(),

@@ -1,6 +1,8 @@
 //! Groups with real processes: four ranks of one job, each with a region in its part of a host
 //! buffer, and an observer that sees one step of all of them.
 
+mod blocks;
+mod global;
 mod refused;
 mod starts;
 mod steps;

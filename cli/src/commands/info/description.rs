@@ -4,7 +4,7 @@ use super::meshes::{self, NamedMesh};
 use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tcasm_core::field::{Attr, Centering, FieldDesc, Kind, Mesh, Order};
+use tcasm_core::field::{Attr, Centering, FieldDesc, GlobalPlace, Kind, Mesh, Order};
 use tcasm_observer::{Held, ObserveError, Observer, ObserverRow, RegionInfo, Version};
 
 /// The output. The names of the fields are the JSON keys, which scripts rely on.
@@ -106,6 +106,9 @@ pub struct Field {
     pub ghosts: Vec<[usize; 2]>,
     pub unit: String,
     pub centering: Centering,
+    /// The place in a global array, if the field is a block of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub global: Option<GlobalPlace>,
     /// The name of the mesh that the field is on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
@@ -264,6 +267,7 @@ impl From<FieldDesc> for Field {
             ghosts: desc.ghosts,
             unit: desc.unit,
             centering: desc.centering,
+            global: desc.global,
             on: desc.on,
             quantity: desc.quantity,
             attrs: desc.attrs,

@@ -5,7 +5,7 @@ use super::meshes;
 use crate::output::{self, Table, bytes, count, number};
 use crate::plain;
 use std::time::{Duration, SystemTime};
-use tcasm_core::field::{Attr, Centering, Kind, Order};
+use tcasm_core::field::{Attr, Centering, GlobalPlace, Kind, Order};
 
 pub fn text(info: &Info) -> String {
     let mut out = head(info);
@@ -228,12 +228,16 @@ fn dtype_and_shape(field: &Field) -> (&str, String) {
     }
 }
 
-/// Describes the shape, such as `12 x 3`, of a variable field with the most that there is room for.
+/// Describes the shape, such as `12 x 3`: of a variable field with the most that there is room for,
+/// and of a block with its place in the global array.
 fn extents(field: &Field) -> String {
     let extents = output::shape(&field.shape);
-    match field.capacity {
-        Some(capacity) => format!("{extents}, length at most {capacity}"),
-        None => extents,
+    match (field.capacity, &field.global) {
+        (Some(capacity), _) => format!("{extents}, length at most {capacity}"),
+        (None, Some(GlobalPlace { shape, offset })) => {
+            format!("{extents}, at {offset:?} of {}", output::shape(shape))
+        }
+        (None, None) => extents,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::output::{self, Table};
 use crate::plain;
+use crate::subject::Moment;
 use serde::Serialize;
 use tcasm_analytics::{Histogram, Moments, Scalar};
-use tcasm_observer::Stamp;
 
 /// The output. The values outside of `components` describe what `describes` names.
 #[derive(Debug, Serialize)]
@@ -12,7 +12,7 @@ pub struct Stats {
     pub(super) name: String,
     pub(super) field: String,
     #[serde(flatten)]
-    pub(super) stamp: Stamp,
+    pub(super) moment: Moment,
     pub(super) dtype: String,
     pub(super) unit: String,
     pub(super) shape: Vec<usize>,
@@ -28,20 +28,17 @@ pub struct Stats {
 }
 
 pub fn text(stats: &Stats) -> String {
-    let stamp = &stats.stamp;
     let unit = match stats.unit.as_str() {
         "" | "1" => String::new(), // "1": dimensionless
         unit => format!("  in {unit}"),
     };
     let heading = format!(
-        "{} of {}  {}  {}{unit}  version {}  step {}  t = {}",
+        "{} of {}  {}  {}{unit}  {}",
         stats.field,
         stats.name,
         stats.dtype,
         output::shape(&stats.shape),
-        stamp.version,
-        stamp.step,
-        output::number(stamp.time)
+        stats.moment
     );
     let mut out = plain::line(&heading) + "\n";
     out += &moments(stats);

@@ -30,6 +30,7 @@ mod versions;
 
 use crate::args::WatchArgs;
 use crate::failure::{Code, Failure};
+use crate::mirror::{self, Mirror};
 use crate::{output, wait};
 use choice::Action;
 use colours::Depth;
@@ -44,7 +45,9 @@ use terminal::Screen;
 
 pub fn run(args: &WatchArgs) -> Result<(), Failure> {
     need_terminal(&args.name)?;
-    wait::expect(&args.name, &args.wait, || false, output::note)?;
+    let mirror = mirror::of_group(&args.name)?;
+    let region = mirror.as_ref().map_or(args.name.as_str(), Mirror::name);
+    wait::expect(region, &args.wait, || false, output::note)?;
     let least = Duration::from_secs(1) / args.rate;
     let (sender, events) = mpsc::channel();
     let screen = Screen::enter(sender.clone()).map_err(no_terminal)?;
@@ -53,7 +56,7 @@ pub fn run(args: &WatchArgs) -> Result<(), Failure> {
         frame: least,
         ..Options::default()
     };
-    let hub = Hub::start(&args.name, options)
+    let hub = Hub::start(region, options)
         .map_err(|e| Failure::new(Code::Other, format!("cannot start a thread: {e}")))?;
     let client = hub.client(move || drop(sender.send(Event::News)));
     let mut main_loop = MainLoop {

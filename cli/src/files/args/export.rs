@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Name of the region
+    /// Name of the region, or of a group (not with --follow)
     pub name: String,
     /// The file to write: FILE.vtkhdf, or FILE.h5 for openPMD; with --follow FILE.vtkhdf,
     /// FILE.vtkhdf.series, or FILE_%T.h5 for openPMD

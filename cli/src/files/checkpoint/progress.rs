@@ -84,7 +84,8 @@ impl RegionOutput<'_> {
     /// Shows the newest version that was seen.
     pub fn saw(&self, version: &Version) {
         if !self.versions.is_hidden() {
-            self.versions.set_message(region::stamp(version));
+            self.versions
+                .set_message(region::stamp_text(&version.stamp()));
         }
     }
 

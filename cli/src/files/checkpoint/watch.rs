@@ -155,7 +155,7 @@ impl Watch<'_> {
     /// version has no field of a name that was asked for. A file that cannot be written is
     /// reported, and the run continues.
     fn write(&mut self, version: Version) -> Result<(), Failure> {
-        let stamp = region::stamp(&version);
+        let stamp = region::stamp_text(&version.stamp());
         match self.writer.write(version) {
             Ok(written) => {
                 self.output.wrote(&stamp, &written, &self.writer);

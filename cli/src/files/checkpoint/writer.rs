@@ -155,12 +155,13 @@ fn fill(
     stored: &Stored,
     base: Option<&Version>,
 ) -> Result<Filled, Failure> {
-    let (snapshot, view) = (stored.snapshot(name), stored.view());
-    let Some(base) = base.filter(|_| checkpointer.can_increment(stored.table())) else {
+    let snapshot = stored.snapshot(name);
+    let base = base.filter(|_| checkpointer.can_increment(stored.table()));
+    let (Some(base), Some(version)) = (base, stored.version()) else {
         return Ok(checkpointer.fill(&snapshot)?);
     };
-    let pages = view.changes_since(base)?.pages;
-    let page_size = view.page_size()?;
+    let pages = version.changes_since(base)?.pages;
+    let page_size = version.page_size()?;
     let changed = |field: &_| changed_bytes(field, base.table(), &pages, page_size);
     Ok(checkpointer.fill_increment(&snapshot, changed)?)
 }

@@ -51,7 +51,7 @@ impl FollowOutput {
         self.missed.see(version.stamp(), interval);
         if !self.line.is_hidden() {
             let (count, bytes) = (self.appended, output::bytes(self.bytes));
-            let stamp = region::stamp(version);
+            let stamp = region::stamp_text(&version.stamp());
             self.line
                 .set_message(format!("{stamp}  {count} appended, {bytes}"));
         }

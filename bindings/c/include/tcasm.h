@@ -1,0 +1,1552 @@
+/*
+ * TCASM for C: versions of a running simulation's memory. docs/c.md is an introduction.
+ *
+ * Functions return a status: 0 is TCASM_OK, positive ones are no errors, negative ones are errors.
+ * tcasm_last_error() has the text of the last one in this thread.
+ *
+ * Handles (tcasm_producer * and the like) are not addresses. A null, closed or foreign handle, or
+ * one that a forked child has inherited, is a status. Handles may be used in all threads, and calls
+ * with the same handle wait for each other.
+ *
+ * Pointers that are passed are null, where the function says so, or valid during the call for as
+ * many values as the number beside them says. Texts are UTF-8 and end with a null byte. Results
+ * that nobody wants may be null, except for new handles.
+ */
+
+#ifndef TCASM_H
+#define TCASM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * All is well.
+ */
+#define TCASM_OK 0
+
+/**
+ * There is no newer version yet. Try again, or wait longer.
+ */
+#define TCASM_NOT_READY 1
+
+/**
+ * The producer has closed the region. Its last version can still be read.
+ */
+#define TCASM_END_OF_STREAM 2
+
+/**
+ * Nothing was published, because there is no room. The changes are in the next version.
+ */
+#define TCASM_SKIPPED 3
+
+/**
+ * Another error.
+ */
+#define TCASM_OTHER_ERROR -1
+
+/**
+ * The producer died. Its last version can still be read. Or the owner of declared memory died.
+ */
+#define TCASM_PRODUCER_LOST -2
+
+/**
+ * The producer has revoked this observer. Release its versions and attach again.
+ */
+#define TCASM_REVOKED -3
+
+/**
+ * An argument is null where it must not be, or has a value that it cannot have.
+ */
+#define TCASM_INVALID_ARGUMENT -4
+
+/**
+ * A handle is null, of another kind, or no handle at all.
+ */
+#define TCASM_INVALID_HANDLE -5
+
+/**
+ * The object was closed or released before.
+ */
+#define TCASM_CLOSED -6
+
+/**
+ * The object belongs to the parent of this forked process.
+ */
+#define TCASM_FORKED -7
+
+/**
+ * There is no such region.
+ */
+#define TCASM_REGION_NOT_FOUND -8
+
+/**
+ * The region exists, and could not be attached to.
+ */
+#define TCASM_NOT_ATTACHED -9
+
+/**
+ * The version does not exist any more, or not yet.
+ */
+#define TCASM_VERSION_GONE -10
+
+/**
+ * The observer holds as many versions as it may. Release some.
+ */
+#define TCASM_TOO_MANY_PINS -11
+
+/**
+ * There is no such field, mesh or attribute.
+ */
+#define TCASM_NOT_FOUND -12
+
+/**
+ * The region could not be created.
+ */
+#define TCASM_NOT_CREATED -13
+
+/**
+ * The field or mesh could not be added or changed.
+ */
+#define TCASM_NOT_DEFINED -14
+
+/**
+ * The owner of declared memory refuses: the cookie is unknown, revoked or used, or does not allow
+ * this access.
+ */
+#define TCASM_REFUSED -15
+
+/**
+ * A defect of the library. Please report the text of `tcasm_last_error`.
+ */
+#define TCASM_INTERNAL_ERROR -100
+
+/**
+ * The most versions that may be alive at once [8].
+ */
+#define TCASM_VERSIONS 1
+
+/**
+ * How many of the newest versions stay available although nobody holds them [1].
+ */
+#define TCASM_HISTORY 2
+
+/**
+ * The number of the first version [1].
+ */
+#define TCASM_FIRST_VERSION 3
+
+/**
+ * The most memory that versions may take, in bytes [a bound that depends on the machine].
+ */
+#define TCASM_MEMORY 4
+
+/**
+ * When densely written fields are copied: `TCASM_CAPTURE_AUTO` and the like.
+ */
+#define TCASM_CAPTURE 5
+
+/**
+ * 1: publish waits for the end of the last capture instead of skipping [0].
+ */
+#define TCASM_WAIT_FOR_CAPTURE 6
+
+/**
+ * 1: the program promises that no system call writes into fields between publish and
+ * `tcasm_wait_captured` [0].
+ */
+#define TCASM_NO_KERNEL_WRITES 7
+
+/**
+ * The most observers at once [64].
+ */
+#define TCASM_MAX_OBSERVERS 8
+
+/**
+ * The address of the region, a multiple of 2 MiB [chosen from the name].
+ */
+#define TCASM_BASE 9
+
+/**
+ * The number of threads that copy [chosen from the number of processors].
+ */
+#define TCASM_COPIERS 10
+
+/**
+ * 1: every user who can reach the socket of the region may observe [0].
+ */
+#define TCASM_ALLOW_EVERYONE 11
+
+/**
+ * Copy inside publish or after it, whichever takes less of the program's time.
+ */
+#define TCASM_CAPTURE_AUTO 0
+
+/**
+ * Copy inside publish.
+ */
+#define TCASM_CAPTURE_INLINE 1
+
+/**
+ * Copy after publish, wherever that is possible.
+ */
+#define TCASM_CAPTURE_DEFERRED 2
+
+/**
+ * The largest number of dimensions that a `tcasm_array` describes, that of components included.
+ */
+#define TCASM_MAX_RANK 16
+
+/**
+ * Signed 8-bit integer, `int8_t`.
+ */
+#define TCASM_I8 1
+
+/**
+ * Signed 16-bit integer, `int16_t`.
+ */
+#define TCASM_I16 2
+
+/**
+ * Signed 32-bit integer, `int32_t`.
+ */
+#define TCASM_I32 3
+
+/**
+ * Signed 64-bit integer, `int64_t`.
+ */
+#define TCASM_I64 4
+
+/**
+ * Unsigned 8-bit integer, `uint8_t`.
+ */
+#define TCASM_U8 5
+
+/**
+ * Unsigned 16-bit integer, `uint16_t`.
+ */
+#define TCASM_U16 6
+
+/**
+ * Unsigned 32-bit integer, `uint32_t`.
+ */
+#define TCASM_U32 7
+
+/**
+ * Unsigned 64-bit integer, `uint64_t`.
+ */
+#define TCASM_U64 8
+
+/**
+ * Single precision, `float`.
+ */
+#define TCASM_F32 9
+
+/**
+ * Double precision, `double`.
+ */
+#define TCASM_F64 10
+
+/**
+ * Complex of two `float`, real and imaginary.
+ */
+#define TCASM_C32 11
+
+/**
+ * Complex of two `double`, real and imaginary.
+ */
+#define TCASM_C64 12
+
+/**
+ * The last index varies fastest, as in C. A 3-d shape is `{nz, ny, nx}`.
+ */
+#define TCASM_ORDER_C 0
+
+/**
+ * The first index varies fastest, as in Fortran. A 3-d shape is `{nx, ny, nz}`.
+ */
+#define TCASM_ORDER_F 1
+
+/**
+ * Values on the points of the mesh.
+ */
+#define TCASM_ON_POINTS 0
+
+/**
+ * Values in the cells of the mesh.
+ */
+#define TCASM_IN_CELLS 1
+
+/**
+ * A table that belongs to the mesh as a whole.
+ */
+#define TCASM_NO_CENTRING 2
+
+/**
+ * The order in memory: `TCASM_ORDER_C` [the default] or `TCASM_ORDER_F`.
+ */
+#define TCASM_FIELD_ORDER 1
+
+/**
+ * `TCASM_ON_POINTS` [the default], `TCASM_IN_CELLS` or `TCASM_NO_CENTRING`.
+ */
+#define TCASM_FIELD_CENTRING 2
+
+/**
+ * 1: the last dimension of the shape is the components of a vector or tensor [0]. They lie side by
+ * side in memory, whatever the order is.
+ */
+#define TCASM_FIELD_VECTOR 3
+
+/**
+ * 1: the extent of the slowest dimension may change from version to version (`tcasm_set_len`), and
+ * the shape has the most that there is room for [0].
+ */
+#define TCASM_FIELD_VARIABLE 4
+
+/**
+ * 1: the field is rewritten whole before each publish, and published without a copy [0]. After
+ * publish it can only be read, until `tcasm_rewrite`.
+ */
+#define TCASM_FIELD_HANDED_OVER 5
+
+/**
+ * 0: checkpoints leave the field out [1].
+ */
+#define TCASM_FIELD_IN_CHECKPOINTS 6
+
+/**
+ * The unit of the values, such as `"m/s"`.
+ */
+#define TCASM_FIELD_UNIT 1
+
+/**
+ * The name of the mesh that the field is on.
+ */
+#define TCASM_FIELD_MESH 2
+
+/**
+ * The name of the quantity, for fields of several meshes that hold the same one.
+ */
+#define TCASM_FIELD_QUANTITY 3
+
+/**
+ * A mesh whose axes have coordinates of their own. Its geometry is one to three fields of one
+ * dimension: the coordinates along x, y and z.
+ */
+#define TCASM_RECTILINEAR 1
+
+/**
+ * A structured grid of points. Its geometry is a field of three components.
+ */
+#define TCASM_CURVILINEAR 2
+
+/**
+ * Particles. Their geometry is a field of one dimension and one to three components, the
+ * positions.
+ */
+#define TCASM_PARTICLES 3
+
+/**
+ * Points, and cells of one type between them. Its geometry is a field of one dimension and three
+ * components, the points; and an integer field of one dimension, whose components are the points
+ * of a cell in VTK's order.
+ */
+#define TCASM_UNSTRUCTURED 4
+
+/**
+ * Points, and cells of several types. Its geometry is the points; the points of all cells, one
+ * cell after the other; the place there at which each cell begins, and the end; and the VTK type
+ * of each cell, a field of `TCASM_U8`.
+ */
+#define TCASM_MIXED 5
+
+/**
+ * Pages of a section get their memory at once.
+ */
+#define TCASM_SECTION_ALLOCATED 1
+
+/**
+ * Pages of a section are locked in memory.
+ */
+#define TCASM_SECTION_LOCKED 2
+
+/**
+ * Core dumps have the section.
+ */
+#define TCASM_SECTION_DUMPED 4
+
+/**
+ * A section has huge pages where the system gives them to shared memory.
+ */
+#define TCASM_SECTION_HUGE_PAGES 8
+
+/**
+ * A section has huge pages that an administrator has reserved.
+ */
+#define TCASM_SECTION_RESERVED_PAGES 16
+
+/**
+ * Peers may read.
+ */
+#define TCASM_READ 1
+
+/**
+ * Peers may write.
+ */
+#define TCASM_WRITE 2
+
+/**
+ * Peers may read and write.
+ */
+#define TCASM_READ_WRITE 3
+
+/**
+ * An attribute is an integer.
+ */
+#define TCASM_ATTR_INT 1
+
+/**
+ * An attribute is a `double`.
+ */
+#define TCASM_ATTR_FLOAT 2
+
+/**
+ * An attribute is a text.
+ */
+#define TCASM_ATTR_TEXT 3
+
+/**
+ * An attribute is a list of `double`.
+ */
+#define TCASM_ATTR_FLOATS 4
+
+/**
+ * Free attributes by their names. A list can be used for several fields. Several threads may use
+ * it.
+ */
+typedef struct tcasm_attrs tcasm_attrs;
+
+/**
+ * Memory of a region that fields can be bound to in turn.
+ */
+typedef struct tcasm_buffer tcasm_buffer;
+
+/**
+ * The options of fields, to be used for any number of fields.
+ */
+typedef struct tcasm_field_options tcasm_field_options;
+
+/**
+ * An attachment to the regions of all ranks of a group on this host.
+ */
+typedef struct tcasm_group_observer tcasm_group_observer;
+
+/**
+ * One step of a group, pinned in all of its ranks.
+ */
+typedef struct tcasm_group_version tcasm_group_version;
+
+/**
+ * A buffer that all processes of a job on this host share.
+ */
+typedef struct tcasm_host_buffer tcasm_host_buffer;
+
+/**
+ * An attachment to a region. Threads may share it: each call takes it for itself, and calls that
+ * wait let the others in between.
+ */
+typedef struct tcasm_observer tcasm_observer;
+
+/**
+ * The options of a region, to be used for any number of regions.
+ */
+typedef struct tcasm_options tcasm_options;
+
+/**
+ * Declares memory of this process, and serves peers from a thread of its own.
+ */
+typedef struct tcasm_owner tcasm_owner;
+
+/**
+ * A connection to an owner.
+ */
+typedef struct tcasm_peer tcasm_peer;
+
+/**
+ * A region. Threads may share it: each call takes it for itself.
+ */
+typedef struct tcasm_producer tcasm_producer;
+
+/**
+ * A pinned version, and what is mapped of it. Threads may share it.
+ */
+typedef struct tcasm_version tcasm_version;
+
+/**
+ * A field, or a part of one, in memory. Set `size` to `sizeof(tcasm_array)` before the call
+ * (`tcasm_array a = TCASM_INIT(tcasm_array);`).
+ */
+typedef struct tcasm_array {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The first element. Null if there are no elements.
+   */
+  void *data;
+  /**
+   * The bytes from the first to the end of the last element.
+   */
+  size_t bytes;
+  /**
+   * The type of the elements: `TCASM_F64` and the like.
+   */
+  int dtype;
+  /**
+   * The number of dimensions, that of the components of a vector included.
+   */
+  int rank;
+  /**
+   * The extent of each dimension, ghost layers included.
+   */
+  size_t shape[TCASM_MAX_RANK];
+  /**
+   * The distance between neighbours along each dimension, in bytes.
+   */
+  size_t strides[TCASM_MAX_RANK];
+  /**
+   * The ghost layers before and after the interior, for each dimension.
+   */
+  size_t ghosts[TCASM_MAX_RANK][2];
+  /**
+   * The components of a point, which are the last dimension. 1 for scalars, which have no such
+   * dimension.
+   */
+  size_t components;
+  /**
+   * `TCASM_ORDER_C` or `TCASM_ORDER_F`.
+   */
+  int order;
+  /**
+   * `TCASM_ON_POINTS`, `TCASM_IN_CELLS` or `TCASM_NO_CENTRING`.
+   */
+  int centring;
+  /**
+   * The most elements that there is room for along the slowest dimension of a field whose length
+   * may change, and 0 for other fields.
+   */
+  size_t capacity;
+  /**
+   * The extents of the global array of which this is a block, without components. Zeros if it is
+   * no block.
+   */
+  size_t global_shape[TCASM_MAX_RANK];
+  /**
+   * The index there of the first value that is no ghost.
+   */
+  size_t global_offset[TCASM_MAX_RANK];
+  /**
+   * For structures: the alignment of one in bytes. Then the dtype is `TCASM_U8`, and the last
+   * dimension is the bytes of a structure. 0 for arrays.
+   */
+  size_t alignment;
+} tcasm_array;
+
+/**
+ * What a call of publish has done. Set `size` to `sizeof(tcasm_receipt)` before the call
+ * (`tcasm_receipt r = TCASM_INIT(tcasm_receipt);`).
+ */
+typedef struct tcasm_receipt {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The number of the version, or 0 if nothing was published.
+   */
+  uint64_t version;
+  /**
+   * The pages that were captured.
+   */
+  uint64_t pages;
+  /**
+   * Of these, the pages that are captured after the call.
+   */
+  uint64_t deferred;
+  /**
+   * Of these, the pages that became part of the version without a copy.
+   */
+  uint64_t handed_over;
+  /**
+   * The bytes that are copied, in the call or after it.
+   */
+  uint64_t bytes;
+  /**
+   * The time that the call took, in seconds.
+   */
+  double seconds;
+} tcasm_receipt;
+
+/**
+ * Facts about a region. Set `size` to `sizeof(tcasm_info)` before the call
+ * (`tcasm_info i = TCASM_INIT(tcasm_info);`).
+ */
+typedef struct tcasm_info {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The process of the producer.
+   */
+  uint64_t pid;
+  /**
+   * The address of the region in the producer.
+   */
+  uint64_t base;
+  /**
+   * The bytes of address space of the region.
+   */
+  uint64_t bytes;
+  /**
+   * The bytes of a page.
+   */
+  uint64_t page_size;
+  /**
+   * When the region was created, in nanoseconds since 1970-01-01 UTC.
+   */
+  uint64_t created;
+  /**
+   * The most versions that may be alive at once.
+   */
+  uint64_t max_versions;
+  /**
+   * The time that publish takes, in microseconds: median, 99th percentile, longest.
+   */
+  double publish_us[3];
+} tcasm_info;
+
+/**
+ * The numbers of a version. Set `size` to `sizeof(tcasm_stamp)` before the call
+ * (`tcasm_stamp s = TCASM_INIT(tcasm_stamp);`).
+ */
+typedef struct tcasm_stamp {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The number of the version.
+   */
+  uint64_t version;
+  /**
+   * The step of the simulation.
+   */
+  uint64_t step;
+  /**
+   * The time of the simulation.
+   */
+  double time;
+  /**
+   * When it was published, in nanoseconds since 1970-01-01 UTC.
+   */
+  uint64_t published;
+} tcasm_stamp;
+
+/**
+ * A piece of memory.
+ */
+typedef struct tcasm_segment {
+  /**
+   * The first byte.
+   */
+  void *data;
+  /**
+   * The number of bytes.
+   */
+  size_t bytes;
+} tcasm_segment;
+
+/**
+ * Stands for declared memory, and is the right to use it: 16 random bytes. Send it to peers in any
+ * way.
+ */
+typedef struct tcasm_cookie {
+  /**
+   * The bytes.
+   */
+  uint8_t bytes[16];
+} tcasm_cookie;
+
+/**
+ * The meaning of a cookie. Set `size` to `sizeof(tcasm_declaration)` before the call
+ * (`tcasm_declaration d = TCASM_INIT(tcasm_declaration);`).
+ */
+typedef struct tcasm_declaration {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The number of bytes that are declared.
+   */
+  uint64_t bytes;
+  /**
+   * The version that they are of, or 0 for live memory.
+   */
+  uint64_t version;
+  /**
+   * `TCASM_READ`, `TCASM_WRITE` or `TCASM_READ_WRITE`.
+   */
+  int access;
+  /**
+   * 1 if the cookie ends after the first complete use.
+   */
+  int once;
+} tcasm_declaration;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Returns the text of the last status of this thread that was not `TCASM_OK`, in UTF-8. It says
+ * what happened and what to do about it. The text is valid until the next call of a function of
+ * this library in this thread. It is empty in functions that run while the thread or the program
+ * ends, such as those of `atexit`.
+ */
+const char *tcasm_last_error(void);
+
+/**
+ * Returns the name of a status, such as `"TCASM_NOT_READY"`, or `"unknown"`. The text is valid for
+ * ever.
+ */
+const char *tcasm_status_name(int status);
+
+/**
+ * Returns the version of this library, such as `"0.1.0"`. The text is valid for ever.
+ */
+const char *tcasm_library_version(void);
+
+/**
+ * Makes options that have their defaults. `tcasm_options_free` ends them.
+ */
+int tcasm_options_new(struct tcasm_options **options);
+
+/**
+ * Ends options. Regions that were created with them stay as they are.
+ */
+int tcasm_options_free(struct tcasm_options *options);
+
+/**
+ * Sets an option: `TCASM_VERSIONS` and the like.
+ */
+int tcasm_options_set(struct tcasm_options *options, int option, int64_t value);
+
+/**
+ * Sets the attributes of the region: a copy of those that the list has now.
+ */
+int tcasm_options_set_attrs(struct tcasm_options *options, struct tcasm_attrs *attrs);
+
+/**
+ * Makes the region that of one rank of a group: its name becomes `NAME.RANK`. `local_ranks` is the
+ * number of ranks on this host, of `ranks` in all. `run` names the run, in all ranks alike, and
+ * may be null.
+ */
+int tcasm_options_set_group(struct tcasm_options *options,
+                            uint32_t rank,
+                            uint32_t ranks,
+                            uint32_t local_ranks,
+                            const char *run);
+
+/**
+ * Creates the region `name` with room for `capacity` bytes of fields. `options` may be null.
+ * `tcasm_close` ends it.
+ */
+int tcasm_create(const char *name,
+                 size_t capacity,
+                 struct tcasm_options *options,
+                 struct tcasm_producer **producer);
+
+/**
+ * Ends the stream of versions, and unmaps the region. Pointers to its fields must not be used any
+ * more. Observers keep the versions that they hold.
+ */
+int tcasm_close(struct tcasm_producer *producer);
+
+/**
+ * Adds a field, and stores the address of its memory, which is filled with zeros. Compute there in
+ * place. The address stays the same until the region is closed. `shape` has `rank` extents, ghost
+ * layers included. `options` and `data` may be null.
+ */
+int tcasm_add_field(struct tcasm_producer *producer,
+                    const char *name,
+                    int dtype_number,
+                    size_t rank,
+                    const size_t *shape,
+                    struct tcasm_field_options *options,
+                    void **data);
+
+/**
+ * Adds `count` structures of `bytes` bytes each, and stores the address of the first. Their
+ * alignment is a power of two. `type_name` appears in messages only. `data` may be null.
+ */
+int tcasm_add_structures(struct tcasm_producer *producer,
+                         const char *name,
+                         size_t count,
+                         size_t bytes,
+                         size_t alignment,
+                         const char *type_name,
+                         void **data);
+
+/**
+ * Describes the live memory of a field, as the next version will have it. There is an address also
+ * if a variable field has no elements now.
+ */
+int tcasm_live(struct tcasm_producer *producer,
+               const char *name,
+               struct tcasm_array *array);
+
+/**
+ * Sets the length that a variable field, or a mesh of variable fields, has from the next version
+ * on: the extent of the slowest dimension.
+ */
+int tcasm_set_len(struct tcasm_producer *producer,
+                  const char *name,
+                  size_t len);
+
+/**
+ * Stores the length that a field or a mesh has in the next version.
+ */
+int tcasm_len(struct tcasm_producer *producer, const char *name, size_t *len);
+
+/**
+ * Sets attributes of the region from the next version on. Attributes of other names stay.
+ */
+int tcasm_set_attrs(struct tcasm_producer *producer,
+                    struct tcasm_attrs *attrs);
+
+/**
+ * Stores the address at which the region begins in this process.
+ */
+int tcasm_base(struct tcasm_producer *producer, size_t *address);
+
+/**
+ * Makes options that have their defaults. `tcasm_field_options_free` ends them.
+ */
+int tcasm_field_options_new(struct tcasm_field_options **options);
+
+/**
+ * Ends options. Fields that were added with them stay as they are.
+ */
+int tcasm_field_options_free(struct tcasm_field_options *options);
+
+/**
+ * Sets an option that is a number: `TCASM_FIELD_ORDER` and the like.
+ */
+int tcasm_field_options_set(struct tcasm_field_options *options,
+                            int option,
+                            int64_t value);
+
+/**
+ * Sets an option that is a text: `TCASM_FIELD_UNIT` and the like. Null removes it.
+ */
+int tcasm_field_options_set_text(struct tcasm_field_options *options,
+                                 int option,
+                                 const char *value);
+
+/**
+ * Sets the ghost layers: for each of `rank` dimensions those before and those after the interior.
+ * The shape includes them.
+ */
+int tcasm_field_options_set_ghosts(struct tcasm_field_options *options,
+                                   size_t rank,
+                                   const size_t *before,
+                                   const size_t *after);
+
+/**
+ * Makes the field a block of a global array, of which other ranks have other blocks: the extents
+ * of that array, and the index there of the first value of the block that is no ghost, for each of
+ * `rank` dimensions without that of components.
+ */
+int tcasm_field_options_set_global(struct tcasm_field_options *options,
+                                   size_t rank,
+                                   const size_t *shape,
+                                   const size_t *offset);
+
+/**
+ * Sets a uniform mesh of the field itself: the coordinates x, y, z of the first interior point,
+ * and the distance of neighbours along x, y and z. Each has three values. Null stands for zeros,
+ * and for distances of 1.
+ */
+int tcasm_field_options_set_uniform(struct tcasm_field_options *options,
+                                    const double *origin,
+                                    const double *spacing);
+
+/**
+ * Sets the attributes of the field: a copy of those that the list has now.
+ */
+int tcasm_field_options_set_attrs(struct tcasm_field_options *options,
+                                  struct tcasm_attrs *attrs);
+
+/**
+ * Publishes the fields as they are now, as the next version, of simulation step `step` and time
+ * `time`. Never waits for an observer. No other thread may store to fields meanwhile. Returns
+ * `TCASM_SKIPPED` if there is no room: `tcasm_last_error` says why, and the changes are in the
+ * next version.
+ */
+int tcasm_publish(struct tcasm_producer *producer,
+                  uint64_t step,
+                  double time);
+
+/**
+ * Publishes like `tcasm_publish`. If there is no room, tries again for up to `timeout` seconds, or
+ * for ever if it is negative. Other threads can use the producer between the tries.
+ */
+int tcasm_publish_wait(struct tcasm_producer *producer,
+                       uint64_t step,
+                       double time,
+                       double timeout);
+
+/**
+ * Stores what the last call of publish has done.
+ */
+int tcasm_last_receipt(struct tcasm_producer *producer,
+                       struct tcasm_receipt *receipt);
+
+/**
+ * Waits until observers can see the version that was published last, for up to `timeout` seconds,
+ * or for ever if it is negative. Returns `TCASM_NOT_READY` if they cannot in time, and an error if
+ * its capture was given up.
+ */
+int tcasm_wait_visible(struct tcasm_producer *producer,
+                       double timeout);
+
+/**
+ * Waits until all that was published is captured, for up to `timeout` seconds, or for ever if it
+ * is negative. With `TCASM_NO_KERNEL_WRITES`, call this before a system call writes into a field.
+ */
+int tcasm_wait_captured(struct tcasm_producer *producer,
+                        double timeout);
+
+/**
+ * Restores all fields, lengths and meshes to those of a version that is still available. Stores
+ * its step and time, unless the places are null.
+ */
+int tcasm_rollback(struct tcasm_producer *producer,
+                   uint64_t version,
+                   uint64_t *step,
+                   double *time);
+
+/**
+ * Gives memory that no version needs back to the system. Stores the number of bytes.
+ */
+int tcasm_trim(struct tcasm_producer *producer,
+               uint64_t *bytes);
+
+/**
+ * Adds a uniform mesh: the number of points, the coordinates of the first point, and the distance
+ * of neighbours, each along x, y and z. Axes that the mesh does not have have 1 point. `attrs` may
+ * be null.
+ */
+int tcasm_add_uniform_mesh(struct tcasm_producer *producer,
+                           const char *name,
+                           const size_t *points,
+                           const double *origin,
+                           const double *spacing,
+                           struct tcasm_attrs *attrs);
+
+/**
+ * Adds a mesh of another kind: `TCASM_PARTICLES` and the like. `geometry` has the names of
+ * `fields` fields, which must exist. `cell_type` is VTK's number of the cells of
+ * `TCASM_UNSTRUCTURED`, and 0 otherwise. `attrs` may be null.
+ */
+int tcasm_add_mesh(struct tcasm_producer *producer,
+                   const char *name,
+                   int kind,
+                   size_t fields,
+                   const char *const *geometry,
+                   uint8_t cell_type,
+                   struct tcasm_attrs *attrs);
+
+/**
+ * Gives a uniform mesh other points, another origin and another spacing from the next version on.
+ */
+int tcasm_set_uniform_mesh(struct tcasm_producer *producer,
+                           const char *name,
+                           const size_t *points,
+                           const double *origin,
+                           const double *spacing);
+
+/**
+ * Adds a uniform mesh (as `tcasm_add_uniform_mesh`) that is a block of the block-structured mesh
+ * `of`: its refinement level, how many cells a cell of the next coarser level has along x, y and z,
+ * and the index of its first cell along x, y and z in cells of its level.
+ */
+int tcasm_add_block(struct tcasm_producer *producer,
+                    const char *name,
+                    const size_t *points,
+                    const double *origin,
+                    const double *spacing,
+                    const char *of,
+                    uint32_t level,
+                    const uint32_t *refinement,
+                    const int64_t *offset,
+                    struct tcasm_attrs *attrs);
+
+/**
+ * Gives a mesh that was added as a block another level, refinement and offset from the next version
+ * on. It stays a block of the same mesh `of`.
+ */
+int tcasm_set_block(struct tcasm_producer *producer,
+                    const char *name,
+                    const char *of,
+                    uint32_t level,
+                    const uint32_t *refinement,
+                    const int64_t *offset);
+
+/**
+ * Makes a uniform mesh unused from the next version on, with the variable fields on it.
+ * `tcasm_set_uniform_mesh` uses it again.
+ */
+int tcasm_set_unused(struct tcasm_producer *producer,
+                     const char *name);
+
+/**
+ * Makes another buffer like that of field `name`, and stores its handle and its address. It lives
+ * as long as the region. `tcasm_bind` exchanges the two.
+ */
+int tcasm_buffer_like(struct tcasm_producer *producer,
+                      const char *name,
+                      struct tcasm_buffer **buffer,
+                      void **data);
+
+/**
+ * Binds field `name` to `buffer`: the next publish takes the field from there. The handle then
+ * stands for the buffer that the field was bound to before, whose address is stored in `data`:
+ * compute the next step there.
+ */
+int tcasm_bind(struct tcasm_producer *producer,
+               const char *name,
+               struct tcasm_buffer *buffer,
+               struct tcasm_buffer **next,
+               void **data);
+
+/**
+ * Begins the next rewriting of a handed-over field. Every element must be written before the next
+ * publish: the content of the memory is undefined.
+ */
+int tcasm_rewrite(struct tcasm_producer *producer,
+                  const char *name);
+
+/**
+ * Begins the next rewriting of a handed-over buffer.
+ */
+int tcasm_rewrite_buffer(struct tcasm_producer *producer, struct tcasm_buffer *buffer);
+
+/**
+ * Marks `bytes` bytes of field `name`, from byte `offset` on, as written. Call this after a write
+ * that no tracker sees: by a device, or through another mapping.
+ */
+int tcasm_mark_dirty(struct tcasm_producer *producer,
+                     const char *name,
+                     size_t offset,
+                     size_t bytes);
+
+/**
+ * Declares that devices write field `name` from now on (RDMA, GPU, registered I/O buffers). The
+ * field is captured whole in each version, inside publish. It cannot be handed over.
+ */
+int tcasm_register_dma(struct tcasm_producer *producer,
+                       const char *name);
+
+/**
+ * Attaches to the region `name`. Waits for it for up to `timeout` seconds, or for ever if it is
+ * negative. `tcasm_detach` ends the attachment.
+ */
+int tcasm_attach(const char *name,
+                 double timeout,
+                 struct tcasm_observer **observer);
+
+/**
+ * Attaches to the last versions of a dead producer of the region `name`, which another process
+ * keeps.
+ */
+int tcasm_attach_kept(const char *name,
+                      struct tcasm_observer **observer);
+
+/**
+ * Ends an attachment. Versions that it has returned stay until they are released.
+ */
+int tcasm_detach(struct tcasm_observer *observer);
+
+/**
+ * Stores the newest version, which stays pinned until `tcasm_release`.
+ */
+int tcasm_latest(struct tcasm_observer *observer, struct tcasm_version **version);
+
+/**
+ * Waits for a version that is newer than all that were returned, and stores the newest. Waits for
+ * up to `timeout` seconds, or for ever if it is negative. Returns `TCASM_NOT_READY` if there is
+ * none in time, and `TCASM_END_OF_STREAM` or `TCASM_PRODUCER_LOST` if none will come.
+ */
+int tcasm_wait_newer(struct tcasm_observer *observer,
+                     double timeout,
+                     struct tcasm_version **version);
+
+/**
+ * Waits like `tcasm_wait_newer`, and stores the oldest version that is newer than the last one
+ * that was returned.
+ */
+int tcasm_next(struct tcasm_observer *observer,
+               double timeout,
+               struct tcasm_version **version);
+
+/**
+ * Stores the version of a number, if it is available.
+ */
+int tcasm_version_at(struct tcasm_observer *observer,
+                     uint64_t number,
+                     struct tcasm_version **version);
+
+/**
+ * Stores the numbers of the versions that are available, ascending: as many as there is room for.
+ * `count` is the number of all.
+ */
+int tcasm_available(struct tcasm_observer *observer,
+                    uint64_t *numbers,
+                    size_t room,
+                    size_t *count);
+
+/**
+ * Returns the state of the stream: `TCASM_OK` if there is a version and the producer runs,
+ * `TCASM_NOT_READY`, `TCASM_END_OF_STREAM`, `TCASM_PRODUCER_LOST` or `TCASM_REVOKED`.
+ */
+int tcasm_stream_status(struct tcasm_observer *observer);
+
+/**
+ * Stores a descriptor that is readable (`poll`, `select`, `epoll`) once there is a newer version
+ * or the stream has ended. It belongs to the observer: do not read or close it. Call
+ * `tcasm_acknowledge` when it was readable.
+ */
+int tcasm_descriptor(struct tcasm_observer *observer,
+                     int *descriptor);
+
+/**
+ * Makes the descriptor wait for the next version.
+ */
+int tcasm_acknowledge(struct tcasm_observer *observer);
+
+/**
+ * Sets how many bytes of this process's memory mapped versions may take for copies of scattered
+ * parts.
+ */
+int tcasm_set_copy_budget(struct tcasm_observer *observer,
+                          uint64_t bytes);
+
+/**
+ * Stores facts about the region.
+ */
+int tcasm_region_info(struct tcasm_observer *observer, struct tcasm_info *info);
+
+/**
+ * Stores a counter of the region, such as `"HeldBytes"`: `tcasm info --json` lists the names.
+ */
+int tcasm_counter(struct tcasm_observer *observer,
+                  const char *name,
+                  uint64_t *value);
+
+/**
+ * Lets go of a version. What was mapped of it is unmapped: pointers to it must not be used any
+ * more.
+ */
+int tcasm_release(struct tcasm_version *version);
+
+/**
+ * Stores the number, step and time of a version.
+ */
+int tcasm_version_stamp(struct tcasm_version *version, struct tcasm_stamp *stamp);
+
+/**
+ * Stores the number of fields.
+ */
+int tcasm_field_count(struct tcasm_version *version, size_t *count);
+
+/**
+ * Stores the name of field `index`, from 0. It is valid until the version is released.
+ */
+int tcasm_field_name(struct tcasm_version *version,
+                     size_t index,
+                     const char **name);
+
+/**
+ * Maps a field whole, and stores its address and layout. The memory is read-only, and is valid
+ * until the version is released. Mapping a field again costs nothing.
+ */
+int tcasm_array_of(struct tcasm_version *version,
+                   const char *name,
+                   struct tcasm_array *array);
+
+/**
+ * Maps a part of a field: for each of its dimensions without that of components, the first index
+ * and the number of indices, ghost layers included. The memory is read-only, and is valid until
+ * the version is released. Use the strides of the array: rows of a part are not contiguous.
+ */
+int tcasm_part_of(struct tcasm_version *version,
+                  const char *name,
+                  size_t rank,
+                  const size_t *first,
+                  const size_t *count,
+                  struct tcasm_array *array);
+
+/**
+ * Copies `bytes` bytes of a field, from byte `offset` on, without mapping anything.
+ */
+int tcasm_read(struct tcasm_version *version,
+               const char *name,
+               uint64_t offset,
+               uint8_t *to,
+               size_t bytes);
+
+/**
+ * Makes a list of the attributes of field `name`, or of the region if `name` is null.
+ * `tcasm_attrs_free` ends it.
+ */
+int tcasm_attrs_of(struct tcasm_version *version,
+                   const char *name,
+                   struct tcasm_attrs **attrs);
+
+/**
+ * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. If
+ * the field has none, the quantity is its name, and the others are empty. The text is valid until
+ * the version is released.
+ */
+int tcasm_field_text(struct tcasm_version *version,
+                     const char *name,
+                     int option,
+                     const char **text);
+
+/**
+ * Stores how many pages differ between two versions of a region, and the names of the fields that
+ * have them: as many as there is room for. `count` is the number of all such fields. The names are
+ * valid until `version` is released.
+ */
+int tcasm_changes(struct tcasm_version *version,
+                  struct tcasm_version *older,
+                  uint64_t *pages,
+                  const char **names,
+                  size_t room,
+                  size_t *count);
+
+/**
+ * Attaches to the ranks of a group on this host. `tcasm_group_detach` ends the attachment.
+ */
+int tcasm_group_attach(const char *name,
+                       struct tcasm_group_observer **group);
+
+/**
+ * Ends an attachment to a group. Versions stay until they are released.
+ */
+int tcasm_group_detach(struct tcasm_group_observer *group);
+
+/**
+ * Stores the newest step that all ranks on this host have, pinned in all of them until
+ * `tcasm_group_release`.
+ */
+int tcasm_group_latest(struct tcasm_group_observer *group,
+                       struct tcasm_group_version **version);
+
+/**
+ * Waits for a step that is newer than all that were returned, for up to `timeout` seconds, or for
+ * ever if it is negative.
+ */
+int tcasm_group_wait_newer(struct tcasm_group_observer *group,
+                           double timeout,
+                           struct tcasm_group_version **version);
+
+/**
+ * Lets go of a step in all ranks. Versions of ranks that were taken from it stay until they are
+ * released.
+ */
+int tcasm_group_release(struct tcasm_group_version *version);
+
+/**
+ * Stores the step, the time, and the number of ranks that the group has on all hosts.
+ */
+int tcasm_group_stamp(struct tcasm_group_version *version,
+                      uint64_t *step,
+                      double *time,
+                      uint32_t *ranks);
+
+/**
+ * Stores the ranks that have regions on this host, ascending: as many as there is room for.
+ * `count` is the number of all.
+ */
+int tcasm_group_ranks(struct tcasm_group_version *version,
+                      uint32_t *ranks,
+                      size_t room,
+                      size_t *count);
+
+/**
+ * Stores the version of a rank. `tcasm_release` lets go of it.
+ */
+int tcasm_group_member(struct tcasm_group_version *group,
+                       uint32_t rank,
+                       struct tcasm_version **version);
+
+/**
+ * Creates the host buffer of `job`, or attaches to it: at the same address in all processes. It
+ * has `count` sections with names and sizes in bytes. `flags` has `TCASM_SECTION_LOCKED` and the
+ * like for each, added up, or is null. `ranks` is not 0 for sections for the regions of so many
+ * ranks (`tcasm_options_set_part`), each with at most as many bytes of fields as `sizes` says; it
+ * may be null. If `processes` is not 0, so many processes of this host get
+ * the buffer, or none does. Waits for them for up to `timeout` seconds.
+ * `tcasm_host_buffer_close` ends it here.
+ */
+int tcasm_host_buffer_open(const char *job,
+                           size_t count,
+                           const char *const *names,
+                           const size_t *sizes,
+                           const uint32_t *flags,
+                           const uint32_t *ranks,
+                           size_t processes,
+                           double timeout,
+                           struct tcasm_host_buffer **buffer);
+
+/**
+ * Lets go of a host buffer: it is unmapped here. The last process releases its memory.
+ */
+int tcasm_host_buffer_close(struct tcasm_host_buffer *buffer);
+
+/**
+ * Stores the address of a host buffer, its bytes of address space, and whether this process
+ * created it (1) or attached to it (0).
+ */
+int tcasm_host_buffer_info(struct tcasm_host_buffer *buffer,
+                           size_t *address,
+                           size_t *bytes,
+                           int *created);
+
+/**
+ * Stores the address of a section and its size. Nothing orders the accesses of processes. A store
+ * to a sealed section is a SIGSEGV.
+ */
+int tcasm_section(struct tcasm_host_buffer *buffer,
+                  const char *name,
+                  void **data,
+                  size_t *bytes);
+
+/**
+ * Makes a section read-only in all processes, for ever, and waits for it.
+ */
+int tcasm_seal(struct tcasm_host_buffer *buffer, const char *name);
+
+/**
+ * Waits until a process has sealed a section, for up to `timeout` seconds, or for ever if it is
+ * negative. Returns `TCASM_NOT_READY` if none has in time.
+ */
+int tcasm_wait_sealed(struct tcasm_host_buffer *buffer,
+                      const char *name,
+                      double timeout);
+
+/**
+ * Takes the part of `rank` in a section for regions: the region that is created with these options
+ * lies there, with the capacity of the part.
+ */
+int tcasm_options_set_part(struct tcasm_options *options,
+                           struct tcasm_host_buffer *buffer,
+                           const char *name,
+                           uint32_t rank);
+
+/**
+ * Begins to serve peers: those of this user, or with `everyone` = 1 those of all users, who still
+ * need a cookie. `tcasm_owner_free` ends it.
+ */
+int tcasm_owner_new(int everyone,
+                    struct tcasm_owner **owner);
+
+/**
+ * Ends an owner and its connections. Revoke the cookies before: peers that are copying are not
+ * waited for.
+ */
+int tcasm_owner_free(struct tcasm_owner *owner);
+
+/**
+ * Stores the address at which peers find an owner. It is valid until the owner ends.
+ */
+int tcasm_owner_address(struct tcasm_owner *owner,
+                        const char **address);
+
+/**
+ * Declares `count` pieces of live memory, which peers see as one sequence of bytes. `access` is
+ * `TCASM_READ` and the like. With `once` = 1 the cookie ends after the first complete use.
+ *
+ * Until `tcasm_revoke` has returned `TCASM_OK`, the memory must stay mapped and must not be used
+ * for anything else. What peers read while it is written can be torn.
+ */
+int tcasm_declare(struct tcasm_owner *owner,
+                  const struct tcasm_segment *segments,
+                  size_t count,
+                  int access,
+                  int once,
+                  struct tcasm_cookie *cookie);
+
+/**
+ * Declares a part of an array: `shape` and `strides` have `rank` values, the strides are in bytes
+ * and may be negative. `data` is the address of the first element, which has `element` bytes. The
+ * rules are those of `tcasm_declare`.
+ */
+int tcasm_declare_array(struct tcasm_owner *owner,
+                        void *data,
+                        size_t element,
+                        size_t rank,
+                        const size_t *shape,
+                        const int64_t *strides,
+                        int access,
+                        int once,
+                        struct tcasm_cookie *cookie);
+
+/**
+ * Declares a field of a version for reading. The version stays pinned until the cookie is revoked,
+ * also if it is released meanwhile.
+ */
+int tcasm_declare_field(struct tcasm_owner *owner,
+                        struct tcasm_version *version,
+                        const char *name,
+                        struct tcasm_cookie *cookie);
+
+/**
+ * Ends a cookie, and waits until no transfer uses it, for up to `timeout` seconds. If one still
+ * does, returns `TCASM_NOT_READY`: the memory must be left alone, and the call repeated.
+ */
+int tcasm_revoke(struct tcasm_owner *owner,
+                 const struct tcasm_cookie *cookie,
+                 double timeout);
+
+/**
+ * Connects to the owner at `address`. `tcasm_disconnect` ends the connection.
+ */
+int tcasm_connect(const char *address,
+                  struct tcasm_peer **peer);
+
+/**
+ * Ends a connection.
+ */
+int tcasm_disconnect(struct tcasm_peer *peer);
+
+/**
+ * Stores the meaning of a cookie.
+ */
+int tcasm_describe(struct tcasm_peer *peer,
+                   const struct tcasm_cookie *cookie,
+                   struct tcasm_declaration *declaration);
+
+/**
+ * Reads `bytes` declared bytes from byte `offset` on. They can be torn if somebody writes them
+ * meanwhile, unless they are those of a version, whose number is then stored in `version` (0 for
+ * live memory). `version` may be null.
+ */
+int tcasm_read_declared(struct tcasm_peer *peer,
+                        const struct tcasm_cookie *cookie,
+                        uint64_t offset,
+                        uint8_t *to,
+                        size_t bytes,
+                        uint64_t *version);
+
+/**
+ * Writes `bytes` bytes to declared memory, from byte `offset` on.
+ */
+int tcasm_write_declared(struct tcasm_peer *peer,
+                         const struct tcasm_cookie *cookie,
+                         uint64_t offset,
+                         const uint8_t *from,
+                         size_t bytes);
+
+/**
+ * Makes an empty list of attributes. `tcasm_attrs_free` ends it.
+ */
+int tcasm_attrs_new(struct tcasm_attrs **attrs);
+
+/**
+ * Ends a list of attributes, and the texts that it has returned.
+ */
+int tcasm_attrs_free(struct tcasm_attrs *attrs);
+
+/**
+ * Sets an integer attribute.
+ */
+int tcasm_attrs_set_int(struct tcasm_attrs *attrs, const char *name, int64_t value);
+
+/**
+ * Sets an attribute that is a `double`.
+ */
+int tcasm_attrs_set_float(struct tcasm_attrs *attrs, const char *name, double value);
+
+/**
+ * Sets an attribute that is a text in UTF-8.
+ */
+int tcasm_attrs_set_text(struct tcasm_attrs *attrs, const char *name, const char *value);
+
+/**
+ * Sets an attribute that is a list of `count` numbers.
+ */
+int tcasm_attrs_set_floats(struct tcasm_attrs *attrs,
+                           const char *name,
+                           const double *values,
+                           size_t count);
+
+/**
+ * Stores the number of attributes.
+ */
+int tcasm_attrs_count(struct tcasm_attrs *attrs, size_t *count);
+
+/**
+ * Stores the name of attribute `index` (from 0, sorted by name), and its type: `TCASM_ATTR_INT`
+ * and the like. The name is valid until the list ends.
+ */
+int tcasm_attrs_at(struct tcasm_attrs *attrs,
+                   size_t index,
+                   const char **name,
+                   int *kind);
+
+/**
+ * Stores the value of an integer attribute.
+ */
+int tcasm_attrs_get_int(struct tcasm_attrs *attrs, const char *name, int64_t *value);
+
+/**
+ * Stores the value of an attribute that is a number.
+ */
+int tcasm_attrs_get_float(struct tcasm_attrs *attrs, const char *name, double *value);
+
+/**
+ * Stores an attribute that is a text. It is valid until the list ends.
+ */
+int tcasm_attrs_get_text(struct tcasm_attrs *attrs,
+                         const char *name,
+                         const char **value);
+
+/**
+ * Stores an attribute that is a list of numbers: as many as there is room for. `count` is the
+ * number of all.
+ */
+int tcasm_attrs_get_floats(struct tcasm_attrs *attrs,
+                           const char *name,
+                           double *values,
+                           size_t room,
+                           size_t *count);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TCASM_H */
+
+/* The initial value of a structure that a function fills:
+   `tcasm_array a = TCASM_INIT(tcasm_array);` */
+#ifdef __cplusplus
+#define TCASM_INIT(type) ([] { type value{}; value.size = sizeof(type); return value; }())
+#else
+#define TCASM_INIT(type) {.size = sizeof(type)}
+#endif

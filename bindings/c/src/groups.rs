@@ -1,0 +1,133 @@
+//! Groups: regions of several ranks, of which observers see one step at a time.
+
+use crate::border::{Count, Fill, Out, Text};
+use crate::call::call;
+use crate::handles::{Handle, give, object};
+use crate::status::{Failure, TCASM_NOT_FOUND};
+use crate::version::Version;
+use crate::waiting::Turns;
+use std::ffi::c_int;
+use tcasm_observer::GroupError;
+
+/// An attachment to the regions of all ranks of a group on this host.
+pub struct GroupObserver(Turns<tcasm_observer::GroupObserver>);
+object!(GroupObserver, "group observer", 11);
+
+/// One step of a group, pinned in all of its ranks.
+pub struct GroupVersion(tcasm_observer::GroupVersion);
+object!(GroupVersion, "group version", 12);
+
+/// Attaches to the ranks of a group on this host. `tcasm_group_detach` ends the attachment.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_attach(name: Text, group: Out<Handle<GroupObserver>>) -> c_int {
+    call(|| {
+        let name = name.get("the name of the group")?;
+        give(&group, || {
+            let attached = tcasm_observer::GroupObserver::attach(name)?;
+            Ok(GroupObserver(Turns::new(attached)))
+        })
+    })
+}
+
+/// Ends an attachment to a group. Versions stay until they are released.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_detach(group: Handle<GroupObserver>) -> c_int {
+    call(|| {
+        group.remove()?.0.close();
+        Ok(())
+    })
+}
+
+/// Stores the newest step that all ranks on this host have, pinned in all of them until
+/// `tcasm_group_release`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_latest(
+    group: Handle<GroupObserver>,
+    version: Out<Handle<GroupVersion>>,
+) -> c_int {
+    call(|| {
+        give(&version, || {
+            Ok(GroupVersion(group.get()?.0.with(|g| g.latest())??))
+        })
+    })
+}
+
+/// Waits for a step that is newer than all that were returned, for up to `timeout` seconds, or for
+/// ever if it is negative.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_wait_newer(
+    group: Handle<GroupObserver>,
+    timeout: f64,
+    version: Out<Handle<GroupVersion>>,
+) -> c_int {
+    call(|| {
+        give(&version, || {
+            let not_yet =
+                |found: &Result<_, GroupError>| matches!(found, Err(GroupError::NotReady { .. }));
+            let group = group.get()?;
+            let found = group
+                .0
+                .wait(timeout, |g, slice| g.wait_newer(slice), not_yet)?;
+            Ok(GroupVersion(found?))
+        })
+    })
+}
+
+/// Lets go of a step in all ranks. Versions of ranks that were taken from it stay until they are
+/// released.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_release(version: Handle<GroupVersion>) -> c_int {
+    call(|| version.remove().map(drop))
+}
+
+/// Stores the step, the time, and the number of ranks that the group has on all hosts.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_stamp(
+    version: Handle<GroupVersion>,
+    step: Out<u64>,
+    time: Out<f64>,
+    ranks: Out<u32>,
+) -> c_int {
+    call(|| {
+        let version = version.get()?;
+        step.set(version.0.step());
+        time.set(version.0.time());
+        ranks.set(version.0.ranks());
+        Ok(())
+    })
+}
+
+/// Stores the ranks that have regions on this host, ascending: as many as there is room for.
+/// `count` is the number of all.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_ranks(
+    version: Handle<GroupVersion>,
+    ranks: Fill<u32>,
+    room: Count,
+    count: Out<usize>,
+) -> c_int {
+    call(|| {
+        let version = version.get()?;
+        let all: Vec<u32> = version.0.members().map(|(rank, _)| rank).collect();
+        count.set(ranks.set(&room, &all, "the place for the ranks")?);
+        Ok(())
+    })
+}
+
+/// Stores the version of a rank. `tcasm_release` lets go of it.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_member(
+    group: Handle<GroupVersion>,
+    rank: u32,
+    version: Out<Handle<Version>>,
+) -> c_int {
+    call(|| {
+        let group = group.get()?;
+        let absent = || {
+            let text = format!("rank {rank} has no region on this host");
+            Failure::new(TCASM_NOT_FOUND, text)
+        };
+        let member = group.0.member(rank).ok_or_else(absent)?;
+        give(&version, || Ok(Version::new(member.clone())))
+    })
+}

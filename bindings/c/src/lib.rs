@@ -1,0 +1,29 @@
+//! TCASM for C, and for all languages that call C. The header `tcasm.h` is made from this crate,
+//! and its comments are the reference: see `docs/c.md` for an introduction.
+//!
+//! - Functions return a status ([`status`]). No panic crosses the border.
+//! - Handles are numbers in the shape of pointers ([`handles`]), so a handle that is wrong, closed
+//!   or inherited by a forked child is a status and never an access to memory that is gone.
+//! - Pointers from C are read and written in one module, `border`, which has all `unsafe` blocks of
+//!   this crate.
+#![allow(non_camel_case_types)]
+
+mod array;
+mod attrs;
+mod border;
+mod buffers;
+mod call;
+mod constants;
+mod field_options;
+mod groups;
+mod handles;
+mod host_buffers;
+mod meshes;
+mod observer;
+mod options;
+mod producer;
+mod publish;
+mod status;
+mod transfers;
+mod version;
+mod waiting;

@@ -1,0 +1,326 @@
+//! Memory that a program declares, and that other processes of the machine read and write by
+//! cookie.
+
+use crate::attrs::Texts;
+use crate::border::{Count, Fill, Growing, List, Out, Plain, Sized, Text};
+use crate::call::call;
+use crate::constants::flag;
+use crate::handles::{Handle, give, object};
+use crate::status::{Failure, TCASM_NOT_READY};
+use crate::version::Version;
+use crate::waiting::{Turns, seconds};
+use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
+use tcasm_transfer::{Access, Allowed, Cookie, Declaration, Layout, LayoutError, Segment};
+
+/// Peers may read.
+pub const TCASM_READ: c_int = 1;
+/// Peers may write.
+pub const TCASM_WRITE: c_int = 2;
+/// Peers may read and write.
+pub const TCASM_READ_WRITE: c_int = 3;
+
+/// Stands for declared memory, and is the right to use it: 16 random bytes. Send it to peers in any
+/// way.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct tcasm_cookie {
+    /// The bytes.
+    pub bytes: [u8; 16],
+}
+impl Plain for tcasm_cookie {}
+
+/// A piece of memory.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct tcasm_segment {
+    /// The first byte.
+    pub data: *mut c_void,
+    /// The number of bytes.
+    pub bytes: usize,
+}
+impl Plain for tcasm_segment {}
+
+/// The meaning of a cookie. Set `size` to `sizeof(tcasm_declaration)` before the call
+/// (`tcasm_declaration d = TCASM_INIT(tcasm_declaration);`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct tcasm_declaration {
+    /// The size of this structure in bytes. The caller sets it.
+    pub size: usize,
+    /// The number of bytes that are declared.
+    pub bytes: u64,
+    /// The version that they are of, or 0 for live memory.
+    pub version: u64,
+    /// `TCASM_READ`, `TCASM_WRITE` or `TCASM_READ_WRITE`.
+    pub access: c_int,
+    /// 1 if the cookie ends after the first complete use.
+    pub once: c_int,
+}
+impl Plain for tcasm_declaration {}
+impl Growing for tcasm_declaration {
+    const FIRST: usize = 32;
+}
+
+/// Declares memory of this process, and serves peers from a thread of its own.
+pub struct Owner {
+    inner: tcasm_transfer::Owner,
+    texts: Texts,
+}
+object!(Owner, "owner", 8);
+
+/// A connection to an owner.
+pub struct Peer(Turns<tcasm_transfer::Peer>);
+object!(Peer, "peer", 9);
+
+/// Begins to serve peers: those of this user, or with `everyone` = 1 those of all users, who still
+/// need a cookie. `tcasm_owner_free` ends it.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_owner_new(everyone: c_int, owner: Out<Handle<Owner>>) -> c_int {
+    call(|| {
+        let allowed = match flag(everyone.into(), "everyone")? {
+            true => Allowed::Everyone,
+            false => Allowed::SameUser,
+        };
+        give(&owner, || {
+            Ok(Owner {
+                inner: tcasm_transfer::Owner::create(allowed)?,
+                texts: Texts::default(),
+            })
+        })
+    })
+}
+
+/// Ends an owner and its connections. Revoke the cookies before: peers that are copying are not
+/// waited for.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_owner_free(owner: Handle<Owner>) -> c_int {
+    call(|| owner.remove().map(drop))
+}
+
+/// Stores the address at which peers find an owner. It is valid until the owner ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_owner_address(owner: Handle<Owner>, address: Out<*const c_char>) -> c_int {
+    call(|| {
+        let owner = owner.get()?;
+        let text = owner.inner.address().to_str();
+        let text = text.ok_or_else(|| Failure::other("the folder of sockets is not UTF-8"))?;
+        address.set(owner.texts.pointer(text));
+        Ok(())
+    })
+}
+
+/// Declares `count` pieces of live memory, which peers see as one sequence of bytes. `access` is
+/// `TCASM_READ` and the like. With `once` = 1 the cookie ends after the first complete use.
+///
+/// Until `tcasm_revoke` has returned `TCASM_OK`, the memory must stay mapped and must not be used
+/// for anything else. What peers read while it is written can be torn.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_declare(
+    owner: Handle<Owner>,
+    segments: List<tcasm_segment>,
+    count: Count,
+    access: c_int,
+    once: c_int,
+    cookie: Out<tcasm_cookie>,
+) -> c_int {
+    call(|| {
+        let segments = segments.get(&count, "the list of segments")?.iter();
+        let segments = segments.map(|s| Segment {
+            addr: s.data.expose_provenance(),
+            len: s.bytes,
+        });
+        let layout = Layout::new(segments).map_err(wrong)?;
+        declare(owner, layout, access, once, &cookie)
+    })
+}
+
+/// Declares a part of an array: `shape` and `strides` have `rank` values, the strides are in bytes
+/// and may be negative. `data` is the address of the first element, which has `element` bytes. The
+/// rules are those of `tcasm_declare`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_declare_array(
+    owner: Handle<Owner>,
+    data: *mut c_void,
+    element: usize,
+    rank: Count,
+    shape: List<usize>,
+    strides: List<i64>,
+    access: c_int,
+    once: c_int,
+    cookie: Out<tcasm_cookie>,
+) -> c_int {
+    call(|| {
+        let shape = shape.get(&rank, "the shape")?;
+        let strides = strides.get(&rank, "the list of strides")?;
+        let strides: Vec<isize> = strides.iter().map(|s| *s as isize).collect();
+        let layout = Layout::strided(data.expose_provenance(), element, shape, &strides);
+        let layout = layout.map_err(wrong)?;
+        declare(owner, layout, access, once, &cookie)
+    })
+}
+
+fn wrong(layout: LayoutError) -> Failure {
+    Failure::argument(layout.to_string())
+}
+
+fn declare(
+    owner: Handle<Owner>,
+    layout: Layout,
+    access: c_int,
+    once: c_int,
+    cookie: &Out<tcasm_cookie>,
+) -> Result<(), Failure> {
+    cookie.check("the place for the cookie")?;
+    let access = match access {
+        TCASM_READ => Access::Read,
+        TCASM_WRITE => Access::Write,
+        TCASM_READ_WRITE => Access::ReadWrite,
+        _ => return Err(Failure::argument(format!("{access} is no access"))),
+    };
+    let once = flag(once.into(), "once")?;
+    let declared = crate::border::declared(layout, access)?;
+    let declared = if once { declared.once() } else { declared };
+    let given = owner.get()?.inner.declare(declared)?;
+    cookie.set(tcasm_cookie {
+        bytes: given.to_bytes(),
+    });
+    Ok(())
+}
+
+/// Declares a field of a version for reading. The version stays pinned until the cookie is revoked,
+/// also if it is released meanwhile.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_declare_field(
+    owner: Handle<Owner>,
+    version: Handle<Version>,
+    name: Text,
+    cookie: Out<tcasm_cookie>,
+) -> c_int {
+    call(|| {
+        cookie.check("the place for the cookie")?;
+        let name = name.get("the name of the field")?;
+        let declared = Declaration::field(version.get()?.inner(), name)?;
+        let given = owner.get()?.inner.declare(declared)?;
+        cookie.set(tcasm_cookie {
+            bytes: given.to_bytes(),
+        });
+        Ok(())
+    })
+}
+
+/// Ends a cookie, and waits until no transfer uses it, for up to `timeout` seconds. If one still
+/// does, returns `TCASM_NOT_READY`: the memory must be left alone, and the call repeated.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_revoke(
+    owner: Handle<Owner>,
+    cookie: List<tcasm_cookie>,
+    timeout: f64,
+) -> c_int {
+    call(|| {
+        let cookie = given(&cookie)?;
+        match owner.get()?.inner.revoke(cookie, seconds(timeout)?) {
+            true => Ok(()),
+            false => {
+                let text = "a peer still uses the memory: leave it alone, and revoke it again";
+                Err(Failure::new(TCASM_NOT_READY, text))
+            }
+        }
+    })
+}
+
+fn given(cookie: &List<tcasm_cookie>) -> Result<Cookie, Failure> {
+    let [cookie] = cookie.array::<1>("the cookie")?;
+    Ok(Cookie::from_bytes(cookie.bytes))
+}
+
+/// Connects to the owner at `address`. `tcasm_disconnect` ends the connection.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_connect(address: Text, peer: Out<Handle<Peer>>) -> c_int {
+    call(|| {
+        let address = Path::new(address.get("the address")?);
+        give(&peer, || {
+            let connected = tcasm_transfer::Peer::connect(address)?;
+            Ok(Peer(Turns::new(connected)))
+        })
+    })
+}
+
+/// Ends a connection.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_disconnect(peer: Handle<Peer>) -> c_int {
+    call(|| {
+        peer.remove()?.0.close();
+        Ok(())
+    })
+}
+
+/// Stores the meaning of a cookie.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_describe(
+    peer: Handle<Peer>,
+    cookie: List<tcasm_cookie>,
+    declaration: Sized<tcasm_declaration>,
+) -> c_int {
+    call(|| {
+        let cookie = given(&cookie)?;
+        let found = peer.get()?.0.with(|p| p.describe(cookie))??;
+        let told = tcasm_declaration {
+            size: size_of::<tcasm_declaration>(),
+            bytes: found.len,
+            version: found.version.map_or(0, Into::into),
+            access: match found.access {
+                Access::Read => TCASM_READ,
+                Access::Write => TCASM_WRITE,
+                Access::ReadWrite => TCASM_READ_WRITE,
+            },
+            once: found.once.into(),
+        };
+        declaration.set(&told, "tcasm_declaration")
+    })
+}
+
+/// Reads `bytes` declared bytes from byte `offset` on. They can be torn if somebody writes them
+/// meanwhile, unless they are those of a version, whose number is then stored in `version` (0 for
+/// live memory). `version` may be null.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_read_declared(
+    peer: Handle<Peer>,
+    cookie: List<tcasm_cookie>,
+    offset: u64,
+    to: Fill<u8>,
+    bytes: Count,
+    version: Out<u64>,
+) -> c_int {
+    let mut to = to;
+    call(|| {
+        let cookie = given(&cookie)?;
+        let to = to.cleared(&bytes, "the place for the bytes")?;
+        let peer = peer.get()?;
+        let found = peer.0.with(|p| {
+            let live = p.describe(cookie)?.version.is_none();
+            match live {
+                true => p.read(cookie, offset, to).map(|_| 0),
+                false => p.read_version(cookie, offset, to).map(Into::into),
+            }
+        })??;
+        version.set(found);
+        Ok(())
+    })
+}
+
+/// Writes `bytes` bytes to declared memory, from byte `offset` on.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_write_declared(
+    peer: Handle<Peer>,
+    cookie: List<tcasm_cookie>,
+    offset: u64,
+    from: List<u8>,
+    bytes: Count,
+) -> c_int {
+    call(|| {
+        let cookie = given(&cookie)?;
+        let from = from.get(&bytes, "the bytes")?;
+        Ok(peer.get()?.0.with(|p| p.write(cookie, offset, from))??)
+    })
+}

@@ -1,0 +1,335 @@
+//! Pinned versions.
+
+use crate::array::{padded, tcasm_array};
+use crate::attrs::{Attrs, Texts};
+use crate::border::{Count, Fill, Growing, List, Out, Plain, Sized, Text};
+use crate::call::call;
+use crate::handles::{Handle, give, object};
+use crate::status::{Failure, TCASM_NOT_FOUND};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int, c_void};
+use std::ops::Range;
+use tcasm_core::field::{FieldDesc, Kind};
+use tcasm_observer::View;
+
+/// A pinned version, and what is mapped of it. Threads may share it.
+pub struct Version {
+    inner: tcasm_observer::Version,
+    /// The fields that are mapped whole, and all parts.
+    views: Mutex<Views>,
+    texts: Texts,
+}
+object!(Version, "version", 7);
+
+#[derive(Default)]
+struct Views {
+    whole: BTreeMap<String, View>,
+    parts: Vec<View>,
+}
+
+impl Version {
+    pub fn new(inner: tcasm_observer::Version) -> Self {
+        Version {
+            inner,
+            views: Mutex::default(),
+            texts: Texts::default(),
+        }
+    }
+
+    pub fn inner(&self) -> &tcasm_observer::Version {
+        &self.inner
+    }
+
+    fn field(&self, name: &str) -> Result<&FieldDesc, Failure> {
+        let names = || self.inner.table().fields.iter().map(|f| f.name.as_str());
+        self.inner.field(name).ok_or_else(|| {
+            let all = names().collect::<Vec<_>>().join(", ");
+            Failure::new(
+                TCASM_NOT_FOUND,
+                format!("there is no field {name:?}, only {all}"),
+            )
+        })
+    }
+}
+
+/// The numbers of a version. Set `size` to `sizeof(tcasm_stamp)` before the call
+/// (`tcasm_stamp s = TCASM_INIT(tcasm_stamp);`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct tcasm_stamp {
+    /// The size of this structure in bytes. The caller sets it.
+    pub size: usize,
+    /// The number of the version.
+    pub version: u64,
+    /// The step of the simulation.
+    pub step: u64,
+    /// The time of the simulation.
+    pub time: f64,
+    /// When it was published, in nanoseconds since 1970-01-01 UTC.
+    pub published: u64,
+}
+
+impl Plain for tcasm_stamp {}
+impl Growing for tcasm_stamp {
+    const FIRST: usize = 40;
+}
+
+/// Lets go of a version. What was mapped of it is unmapped: pointers to it must not be used any
+/// more.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_release(version: Handle<Version>) -> c_int {
+    call(|| version.remove().map(drop))
+}
+
+/// Stores the number, step and time of a version.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_version_stamp(
+    version: Handle<Version>,
+    stamp: Sized<tcasm_stamp>,
+) -> c_int {
+    call(|| {
+        let version = version.get()?;
+        let found = version.inner.stamp();
+        let told = tcasm_stamp {
+            size: size_of::<tcasm_stamp>(),
+            version: found.version,
+            step: found.step,
+            time: found.time,
+            published: version.inner.published(),
+        };
+        stamp.set(&told, "tcasm_stamp")
+    })
+}
+
+/// Stores the number of fields.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_field_count(version: Handle<Version>, count: Out<usize>) -> c_int {
+    call(|| {
+        count.set(version.get()?.inner.table().fields.len());
+        Ok(())
+    })
+}
+
+/// Stores the name of field `index`, from 0. It is valid until the version is released.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_field_name(
+    version: Handle<Version>,
+    index: usize,
+    name: Out<*const c_char>,
+) -> c_int {
+    call(|| {
+        let version = version.get()?;
+        let fields = &version.inner.table().fields;
+        let absent = || {
+            let text = format!("there is no field {index}: there are {}", fields.len());
+            Failure::new(TCASM_NOT_FOUND, text)
+        };
+        let field = fields.get(index).ok_or_else(absent)?;
+        name.set(version.texts.pointer(&field.name));
+        Ok(())
+    })
+}
+
+/// Maps a field whole, and stores its address and layout. The memory is read-only, and is valid
+/// until the version is released. Mapping a field again costs nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_array_of(
+    version: Handle<Version>,
+    name: Text,
+    array: Sized<tcasm_array>,
+) -> c_int {
+    call(|| {
+        array.check("tcasm_array")?;
+        let version = version.get()?;
+        let name = name.get("the name of the field")?;
+        let desc = version.field(name)?;
+        let mut views = version.views.lock();
+        if !views.whole.contains_key(name) {
+            let view = version.inner.view_of(&[name])?;
+            views.whole.insert(name.to_owned(), view);
+        }
+        let bytes = views.whole[name].bytes(name)?;
+        array.set(
+            &tcasm_array::new(desc, address(bytes.as_ptr()))?,
+            "tcasm_array",
+        )
+    })
+}
+
+/// Maps a part of a field: for each of its dimensions without that of components, the first index
+/// and the number of indices, ghost layers included. The memory is read-only, and is valid until
+/// the version is released. Use the strides of the array: rows of a part are not contiguous.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_part_of(
+    version: Handle<Version>,
+    name: Text,
+    rank: Count,
+    first: List<usize>,
+    count: List<usize>,
+    array: Sized<tcasm_array>,
+) -> c_int {
+    call(|| {
+        array.check("tcasm_array")?;
+        let version = version.get()?;
+        let name = name.get("the name of the field")?;
+        let first = first.get(&rank, "the list of first indices")?;
+        let count = count.get(&rank, "the list of counts")?;
+        let ranges = ranges(first, count)?;
+        let part = part(&version, name, &ranges)?;
+        array.set(&part, "tcasm_array")
+    })
+}
+
+fn ranges(first: &[usize], count: &[usize]) -> Result<Vec<Range<usize>>, Failure> {
+    let range = |(first, count): (&usize, &usize)| match first.checked_add(*count) {
+        Some(end) => Ok(*first..end),
+        None => Err(Failure::argument(format!(
+            "{count} indices from {first} on are no range"
+        ))),
+    };
+    first.iter().zip(count).map(range).collect()
+}
+
+/// Maps a part of a field, and describes it.
+fn part(version: &Version, name: &str, ranges: &[Range<usize>]) -> Result<tcasm_array, Failure> {
+    let desc = version.field(name)?;
+    if desc.kind != Kind::Array {
+        let text = format!("field {name:?} has structures: map it whole");
+        return Err(Failure::argument(text));
+    }
+    let view = version.inner.view_part(name, ranges)?;
+    let whole = tcasm_array::new(desc, std::ptr::null_mut())?;
+    let start = view.address() + desc.offset as usize;
+    let offset = ranges
+        .iter()
+        .zip(whole.strides)
+        .map(|(r, stride)| r.start * stride);
+    let at = start + offset.sum::<usize>();
+    version.views.lock().parts.push(view);
+    Ok(cut(whole, ranges, at, desc.dtype.size()))
+}
+
+/// Returns the array of the part of `whole` that begins at address `at`. `item` is the size of an
+/// element.
+fn cut(whole: tcasm_array, ranges: &[Range<usize>], at: usize, item: usize) -> tcasm_array {
+    let mut shape = whole.shape;
+    for (extent, range) in shape.iter_mut().zip(ranges) {
+        *extent = range.len();
+    }
+    let rank = whole.rank as usize;
+    let empty = shape[..rank].contains(&0);
+    let last = shape.iter().zip(whole.strides).take(rank);
+    let last: usize = last.map(|(n, stride)| n.saturating_sub(1) * stride).sum();
+    tcasm_array {
+        data: match empty {
+            true => std::ptr::null_mut(),
+            false => address(std::ptr::without_provenance(at)),
+        },
+        bytes: match empty {
+            true => 0,
+            false => last + item,
+        },
+        shape,
+        ghosts: padded(&[]),
+        global_shape: padded(&[]),
+        global_offset: padded(&[]),
+        capacity: 0,
+        ..whole
+    }
+}
+
+fn address(at: *const u8) -> *mut c_void {
+    at.cast_mut().cast()
+}
+
+/// Copies `bytes` bytes of a field, from byte `offset` on, without mapping anything.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_read(
+    version: Handle<Version>,
+    name: Text,
+    offset: u64,
+    to: Fill<u8>,
+    bytes: Count,
+) -> c_int {
+    let mut to = to;
+    call(|| {
+        let version = version.get()?;
+        let name = name.get("the name of the field")?;
+        version.field(name)?;
+        let to = to.cleared(&bytes, "the place for the bytes")?;
+        Ok(version.inner.read_bytes(name, offset, to)?)
+    })
+}
+
+/// Makes a list of the attributes of field `name`, or of the region if `name` is null.
+/// `tcasm_attrs_free` ends it.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_attrs_of(
+    version: Handle<Version>,
+    name: Text,
+    attrs: Out<Handle<Attrs>>,
+) -> c_int {
+    call(|| {
+        let version = version.get()?;
+        let found = match name.optional("the name of the field")? {
+            Some(name) => &version.field(name)?.attrs,
+            None => &version.inner.table().attrs,
+        };
+        give(&attrs, || Ok(Attrs::new(found.clone())))
+    })
+}
+
+/// Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. If
+/// the field has none, the quantity is its name, and the others are empty. The text is valid until
+/// the version is released.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_field_text(
+    version: Handle<Version>,
+    name: Text,
+    option: c_int,
+    text: Out<*const c_char>,
+) -> c_int {
+    use crate::field_options::{TCASM_FIELD_MESH, TCASM_FIELD_QUANTITY, TCASM_FIELD_UNIT};
+    call(|| {
+        let version = version.get()?;
+        let field = version.field(name.get("the name of the field")?)?;
+        let found = match option {
+            TCASM_FIELD_UNIT => &field.unit,
+            TCASM_FIELD_MESH => field.on.as_deref().unwrap_or(""),
+            TCASM_FIELD_QUANTITY => field.quantity(),
+            _ => return Err(Failure::argument(format!("{option} is no text of a field"))),
+        };
+        text.set(version.texts.pointer(found));
+        Ok(())
+    })
+}
+
+/// Stores how many pages differ between two versions of a region, and the names of the fields that
+/// have them: as many as there is room for. `count` is the number of all such fields. The names are
+/// valid until `version` is released.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_changes(
+    version: Handle<Version>,
+    older: Handle<Version>,
+    pages: Out<u64>,
+    names: Fill<*const c_char>,
+    room: Count,
+    count: Out<usize>,
+) -> c_int {
+    call(|| {
+        let (version, older) = (version.get()?, older.get()?);
+        let changes = version
+            .inner
+            .changes_since(&older.inner)
+            .map_err(Failure::other)?;
+        let fields = changes
+            .fields
+            .iter()
+            .map(|name| version.texts.pointer(name));
+        let fields: Vec<_> = fields.collect();
+        count.set(names.set(&room, &fields, "the place for the names")?);
+        pages.set(changes.pages.len() as u64);
+        Ok(())
+    })
+}

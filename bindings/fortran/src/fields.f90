@@ -1,0 +1,16 @@
+!> Fields as pointers of Fortran, for all kinds and ranks.
+module tcasm_fields
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
+  use tcasm_constants
+  use tcasm_errors
+  use tcasm_settings
+  use tcasm_sources
+  use tcasm_producers
+  implicit none
+  private
+  public :: tcasm_add_field, tcasm_get
+
+contains
+
+end module tcasm_fields

@@ -1,0 +1,187 @@
+!> Options of regions and fields.
+module tcasm_settings
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use tcasm_constants
+  use tcasm_c
+  use tcasm_errors
+  use tcasm_attributes
+  implicit none
+  private
+  public :: tcasm_options, tcasm_field_options, region_options, field_options
+
+  !> The options of a region. Those that are negative have the defaults of the library.
+  type :: tcasm_options
+    integer(int64) :: versions = -1
+    integer(int64) :: history = -1
+    integer(int64) :: first_version = -1
+    integer(int64) :: memory = -1
+    integer(int64) :: capture = -1
+    integer(int64) :: max_observers = -1
+    integer(int64) :: base = -1
+    integer(int64) :: copiers = -1
+    logical :: wait_for_capture = .false.
+    logical :: no_kernel_writes = .false.
+    logical :: allow_everyone = .false.
+    !> The rank of a group, if it is not negative, and the numbers of ranks in all and here.
+    integer :: rank = -1
+    integer :: ranks = 1
+    integer :: local_ranks = 1
+    type(tcasm_attrs) :: attrs = tcasm_attrs()
+  end type tcasm_options
+
+  !> The options of a field.
+  type :: tcasm_field_options
+    !> The type of the elements, if it is unsigned: TCASM_U8 for integer(int8) and so on.
+    integer :: dtype = 0
+    !> With TCASM_ORDER_C other languages see all dimensions reversed.
+    integer :: order = TCASM_ORDER_F
+    integer :: centring = TCASM_ON_POINTS
+    !> The first dimension is the components of a vector or tensor.
+    logical :: vector = .false.
+    !> The extent of the last dimension may change (tcasm_set_len).
+    logical :: variable = .false.
+    !> The field is rewritten whole before each publish (tcasm_rewrite).
+    logical :: handed_over = .false.
+    logical :: in_checkpoints = .true.
+    character(:), allocatable :: unit
+    character(:), allocatable :: mesh
+    character(:), allocatable :: quantity
+    !> The ghost layers of each dimension but that of components.
+    integer, allocatable :: ghosts_before(:)
+    integer, allocatable :: ghosts_after(:)
+    !> A uniform mesh of the field itself, along x, y and z.
+    real(real64), allocatable :: origin(:)
+    real(real64), allocatable :: spacing(:)
+    type(tcasm_attrs) :: attrs = tcasm_attrs()
+  end type tcasm_field_options
+
+contains
+
+  !> Makes options of the library. The caller frees them, also after an error.
+  function region_options(from, handle) result(code)
+    type(tcasm_options), intent(in) :: from
+    type(c_ptr), intent(out) :: handle
+    integer(c_int) :: code
+    handle = c_null_ptr
+    code = c_options_new(handle)
+    call put(TCASM_VERSIONS, from%versions)
+    call put(TCASM_HISTORY, from%history)
+    call put(TCASM_FIRST_VERSION, from%first_version)
+    call put(TCASM_MEMORY, from%memory)
+    call put(TCASM_CAPTURE, from%capture)
+    call put(TCASM_MAX_OBSERVERS, from%max_observers)
+    call put(TCASM_BASE, from%base)
+    call put(TCASM_COPIERS, from%copiers)
+    call put(TCASM_WAIT_FOR_CAPTURE, flag(from%wait_for_capture))
+    call put(TCASM_NO_KERNEL_WRITES, flag(from%no_kernel_writes))
+    call put(TCASM_ALLOW_EVERYONE, flag(from%allow_everyone))
+    if (code == TCASM_OK .and. from%rank >= 0) then
+      code = c_options_set_group(handle, int(from%rank, c_int32_t), &
+        int(from%ranks, c_int32_t), int(from%local_ranks, c_int32_t))
+    end if
+    if (code == TCASM_OK .and. c_associated(from%attrs%handle)) then
+      code = c_options_set_attrs(handle, from%attrs%handle)
+    end if
+
+  contains
+
+    subroutine put(option, value)
+      integer, intent(in) :: option
+      integer(int64), intent(in) :: value
+      if (code == TCASM_OK .and. value >= 0) code = c_options_set(handle, int(option, c_int), value)
+    end subroutine put
+
+  end function region_options
+
+  !> Makes options of the library. The caller frees them, also after an error.
+  function field_options(from, handle) result(code)
+    type(tcasm_field_options), intent(in) :: from
+    type(c_ptr), intent(out) :: handle
+    integer(c_int) :: code
+    handle = c_null_ptr
+    code = c_field_options_new(handle)
+    call put(TCASM_FIELD_ORDER, int(from%order, int64))
+    call put(TCASM_FIELD_CENTRING, int(from%centring, int64))
+    call put(TCASM_FIELD_VECTOR, flag(from%vector))
+    call put(TCASM_FIELD_VARIABLE, flag(from%variable))
+    call put(TCASM_FIELD_HANDED_OVER, flag(from%handed_over))
+    call put(TCASM_FIELD_IN_CHECKPOINTS, flag(from%in_checkpoints))
+    if (allocated(from%unit)) call put_text(TCASM_FIELD_UNIT, from%unit)
+    if (allocated(from%mesh)) call put_text(TCASM_FIELD_MESH, from%mesh)
+    if (allocated(from%quantity)) call put_text(TCASM_FIELD_QUANTITY, from%quantity)
+    if (code == TCASM_OK) code = ghosts(from, handle)
+    if (code == TCASM_OK) code = uniform(from, handle)
+    if (code == TCASM_OK .and. c_associated(from%attrs%handle)) then
+      code = c_field_options_set_attrs(handle, from%attrs%handle)
+    end if
+
+  contains
+
+    subroutine put(option, value)
+      integer, intent(in) :: option
+      integer(int64), intent(in) :: value
+      if (code == TCASM_OK) code = c_field_options_set(handle, int(option, c_int), value)
+    end subroutine put
+
+    subroutine put_text(option, value)
+      integer, intent(in) :: option
+      character(*), intent(in) :: value
+      if (code /= TCASM_OK) return
+      code = c_field_options_set_text(handle, int(option, c_int), c_text(value))
+    end subroutine put_text
+
+  end function field_options
+
+  function ghosts(from, handle) result(code)
+    type(tcasm_field_options), intent(in) :: from
+    type(c_ptr), intent(in) :: handle
+    integer(c_int) :: code
+    integer(c_size_t), allocatable :: before(:), after(:)
+    code = TCASM_OK
+    if (.not. (allocated(from%ghosts_before) .or. allocated(from%ghosts_after))) return
+    if (.not. (allocated(from%ghosts_before) .and. allocated(from%ghosts_after))) then
+      code = refused("of ghosts_before and ghosts_after only one is given")
+      return
+    end if
+    allocate (before, source=int(from%ghosts_before, c_size_t))
+    allocate (after, source=int(from%ghosts_after, c_size_t))
+    if (size(before) /= size(after) .or. any(before < 0) .or. any(after < 0)) then
+      code = refused("ghosts_before and ghosts_after differ in size, or are negative")
+      return
+    end if
+    if (from%order == TCASM_ORDER_C) then
+      before = before(size(before):1:-1)
+      after = after(size(after):1:-1)
+    end if
+    code = c_field_options_set_ghosts(handle, size(before, kind=c_size_t), before, after)
+  end function ghosts
+
+  function uniform(from, handle) result(code)
+    type(tcasm_field_options), intent(in) :: from
+    type(c_ptr), intent(in) :: handle
+    integer(c_int) :: code
+    real(c_double) :: origin(3), spacing(3)
+    code = TCASM_OK
+    if (.not. (allocated(from%origin) .or. allocated(from%spacing))) return
+    origin = 0
+    spacing = 1
+    if (allocated(from%origin)) then
+      if (size(from%origin) /= 3) code = refused("the origin of a field is three numbers")
+      if (code == TCASM_OK) origin = from%origin
+    end if
+    if (allocated(from%spacing)) then
+      if (size(from%spacing) /= 3) code = refused("the spacing of a field is three numbers")
+      if (code == TCASM_OK) spacing = from%spacing
+    end if
+    if (code /= TCASM_OK) return
+    code = c_field_options_set_uniform(handle, origin, spacing)
+  end function uniform
+
+  pure function flag(on) result(value)
+    logical, intent(in) :: on
+    integer(int64) :: value
+    value = merge(1_int64, 0_int64, on)
+  end function flag
+
+end module tcasm_settings

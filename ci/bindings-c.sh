@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Tests the library for C as it is installed: installs it into a new folder, builds programs against
+# it with pkg-config and with CMake, also in C++ and Fortran, and runs them, also with AddressSanitizer, which finds leaks,
+# too, and an observer with valgrind. Uses the profile of the tests, so that most is compiled already.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+prefix=$work/prefix
+export TCASM_RUNTIME_DIR=$work/run PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+export LD_LIBRARY_PATH=$prefix/lib
+warnings=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Wpedantic -Werror)
+
+main() {
+    ci/setup.sh cmake valgrind g++ gfortran
+    mkdir -m 700 "$work/run"
+    install_library
+    check_symbols
+    run_tests shared
+    run_tests static
+    run_tests address -fsanitize=address,undefined
+    build_examples
+    find_through_a_link
+    run_hello
+    run_heat
+    echo "bindings-c: all programs did what they should"
+}
+
+install_library() {
+    SELECT="--workspace --lib --bins --examples --tests --features tcasm/pages" \
+        make --no-print-directory install PROFILE=dev PREFIX="$prefix" >/dev/null
+}
+
+# The shared library exports the functions of the header, with a version, and nothing else.
+check_symbols() {
+    local other name
+    other=$(nm -D --defined-only "$prefix/lib/libtcasm.so" |
+        grep -Ev ' T tcasm_[a-z_]+@@TCASM_[0-9.]+$| A TCASM_[0-9.]+$' || true)
+    [ -z "$other" ] || stop "libtcasm.so exports more than the functions of tcasm.h:
+$other"
+    name=$(readelf -d "$prefix/lib/libtcasm.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+    [ -e "$prefix/lib/$name" ] || stop "nothing is installed under the soname '$name'"
+}
+
+# run_tests NAME FLAGS...: builds and runs each program of the tests.
+run_tests() {
+    local kind=$1 libs source program
+    shift
+    libs=$(pkg-config --cflags --libs tcasm)
+    if [ "$kind" = static ]; then
+        libs="$(pkg-config --cflags tcasm) $prefix/lib/libtcasm.a $(private_libs)"
+    fi
+    for source in bindings/c/tests/c/*.c; do
+        program=$work/$kind-$(basename "$source" .c)
+        # shellcheck disable=SC2086 # lists of flags
+        "${CC:-cc}" "${warnings[@]}" "$@" "$source" -o "$program" $libs
+        timeout -s KILL 120 "$program" "${program##*/}" || stop "$program failed with status $?"
+    done
+}
+
+# Prints the libraries that libtcasm.a needs.
+private_libs() {
+    sed -n 's/^Libs.private: //p' "$prefix/lib/pkgconfig/tcasm.pc"
+}
+
+# Builds the examples of all languages with CMake, into build/LANGUAGE.
+build_examples() {
+    local language log=$work/cmake.log
+    for language in c cpp fortran; do
+        cmake -S "examples/$language" -B "$work/build/$language" -DCMAKE_PREFIX_PATH="$prefix" \
+            >"$log" 2>&1 && cmake --build "$work/build/$language" >>"$log" 2>&1 || {
+            cat "$log" >&2
+            stop "cmake cannot build examples/$language"
+        }
+        if grep -qi 'warning:' "$log"; then
+            cat "$log" >&2
+            stop "examples/$language has warnings"
+        fi
+    done
+}
+
+# Many systems have a link /lib to /usr/lib, and no /include.
+find_through_a_link() {
+    mkdir "$work/root"
+    ln -s "$prefix/lib" "$work/root/lib"
+    cmake -S examples/c -B "$work/linked" -DCMAKE_PREFIX_PATH="$work/root" >"$work/cmake.log" 2>&1 ||
+        stop "cmake finds other folders through a link: $(cat "$work/cmake.log")"
+}
+
+# The observer sees steps until the producer is killed, and says so. It runs in valgrind, which
+# cannot run a producer: only one of its threads runs at a time, also where it waits for a page that
+# another one must copy first.
+run_hello() {
+    local pid status=0
+    local valgrind=(valgrind --quiet --error-exitcode=9 --leak-check=full
+        --show-leak-kinds=definite --errors-for-leak-kinds=definite)
+    "$work/build/c/hello_producer" &
+    pid=$!
+    "${valgrind[@]}" "$work/build/c/hello_observer" >"$work/seen" 2>"$work/said" &
+    local observer=$!
+    until [ "$(wc -l <"$work/seen")" -ge 3 ]; do
+        kill -0 "$observer" || stop "hello_observer ended: $(cat "$work/said")"
+        sleep 0.1
+    done
+    kill -9 "$pid"
+    wait "$observer" || status=$?
+    grep -qx 'step [0-9]*:\( [0-9]*\)\{8\}' "$work/seen" || stop "it printed: $(cat "$work/seen")"
+    [ "$status" = 1 ] && grep -q lost "$work/said" ||
+        stop "hello_observer ended with $status: $(cat "$work/said")"
+    wait "$pid" || true
+}
+
+# All programs compute the same.
+run_heat() {
+    local wanted language program printed
+    wanted=$("$work/build/c/heat_plain")
+    for language in c cpp fortran; do
+        for program in heat_plain heat; do
+            printed=$("$work/build/$language/$program")
+            [ "${printed//[[:space:]]/}" = "$wanted" ] ||
+                stop "$language/$program prints $printed, not $wanted"
+        done
+    done
+}
+
+stop() {
+    echo "bindings-c: $1" >&2
+    exit 1
+}
+
+main

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Runs producers and observers in Rust, C, C++, Fortran and Python with each other, and checks that
+# all agree on every field and status (bindings/conformance/README.md). Then runs the examples in
+# C++ and Fortran.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+work=$target/conformance
+export CARGO_TARGET_DIR=$target PIP_DISABLE_PIP_VERSION_CHECK=1
+# As maturin sets it, so that the build shares what the tests of the package have compiled.
+export PYO3_BUILD_EXTENSION_MODULE=1
+library=("$target/debug/libtcasm_c.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl)
+warnings=(-Wall -Wextra -Wpedantic -Werror)
+suite=bindings/conformance
+headers=(-Ibindings/c/include -Ibindings/cpp/include)
+
+main() {
+    command -v gfortran >/dev/null || stop "gfortran is not there: run ci/setup.sh"
+    python3 bindings/fortran/generate.py --check
+    mkdir -p "$work"
+    cargo build --quiet --locked -p tcasm-c -p tcasm-conformance
+    build_python
+    gfortran -std=f2018 -Wall -Wextra -Werror -O1 -J "$work" -c bindings/fortran/tcasm.f90 \
+        -o "$work/tcasm.o"
+    local program
+    for program in producer observer; do
+        c "$suite/$program.c" "$work/$program-c"
+        cpp "$suite/$program.cpp" "$work/$program-cpp"
+        fortran "$suite/$program.f90" "$work/$program-fortran"
+    done
+    run_pairs
+    run_examples
+}
+
+c() { cc -O1 -std=c11 "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"; }
+
+cpp() {
+    g++ -O1 -std=c++20 -Wconversion "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"
+}
+
+fortran() {
+    gfortran -O1 -std=f2018 -Wall -Wextra -Wno-integer-division -Werror -fcheck=all -I "$work" \
+        "$1" "$work/tcasm.o" "${library[@]}" -o "$2"
+}
+
+# Makes a folder with the Python package, and an environment with numpy.
+build_python() {
+    (cd bindings/python && cargo build --quiet --locked)
+    local venv=$target/venv-conformance
+    rm -rf "$work/python"
+    mkdir -p "$work/python"
+    cp -r bindings/python/python/tcasm "$work/python/"
+    cp "$target/debug/lib_tcasm.so" "$work/python/tcasm/_tcasm.abi3.so"
+    [ -e "$venv/.ready" ] && return
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet 'numpy>=1.26'
+    touch "$venv/.ready"
+}
+
+run_pairs() {
+    local role programs=()
+    local python="env PYTHONPATH=$work/python $target/venv-conformance/bin/python"
+    for role in producer observer; do
+        programs+=(
+            "Rust=$role=$target/debug/conformance_$role"
+            "C=$role=$work/$role-c"
+            "C++=$role=$work/$role-cpp"
+            "Fortran=$role=$work/$role-fortran"
+            "Python=$role=$python $suite/$role.py"
+        )
+    done
+    in_scratch python3 "$suite/run.py" "${programs[@]}"
+}
+
+# Runs each example, and compares the heat solver before and after instrumentation.
+run_examples() {
+    local language suffix build
+    for language in cpp fortran; do
+        suffix=$([ "$language" = cpp ] && echo cpp || echo f90)
+        for build in hello_producer hello_observer heat_plain heat; do
+            "$language" "examples/$language/$build.$suffix" "$work/$build-$language"
+        done
+        (cd "$work" && "./heat_plain-$language" >"plain-$language.txt")
+        (in_scratch "$work/heat-$language" >"$work/heat-$language.txt")
+        cmp "$work/plain-$language.txt" "$work/heat-$language.txt"
+        in_scratch hello "$language"
+    done
+    python3 - "$work/plain-cpp.txt" "$work/plain-fortran.txt" <<'END'
+import sys
+
+one, other = (float(open(path).read()) for path in sys.argv[1:])
+assert one > 0 and abs(one - other) <= 1e-12 * one, (one, other)
+END
+    echo "the examples in C++ and Fortran agree"
+}
+
+# Runs the two programs of an example, and stops the producer early.
+hello() {
+    "$work/hello_producer-$1" &
+    local producer=$!
+    "$work/hello_observer-$1" >"$work/hello-$1.txt" 2>&1 &
+    local observer=$!
+    sleep 1.5
+    kill "$producer"
+    wait "$producer" || true
+    wait "$observer" || true # the producer was lost
+    grep -q "step .*:  *[1-9]" "$work/hello-$1.txt" || stop "the observer in $1 has printed nothing"
+}
+
+# Calls a command with a runtime folder of its own.
+in_scratch() {
+    local folder status=0
+    folder=$(mktemp -d)
+    TCASM_RUNTIME_DIR=$folder "$@" || status=$?
+    rm -rf "$folder"
+    return "$status"
+}
+
+stop() {
+    echo "$1" >&2
+    exit 1
+}
+
+main

@@ -1,0 +1,277 @@
+//! A global array as the blocks that ranks have of it.
+
+use super::boxes::{self, Ranges};
+use super::error::GlobalArrayError;
+use crate::group::version::{FieldBlock, GroupVersion};
+use ndarray::ArrayD;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use tcasm_core::field::{Element, FieldDesc, Kind, Order};
+
+/// A global array of a group: the blocks of one field that the ranks of this host have, with their
+/// places. Nothing is mapped or copied before values are asked for.
+///
+/// Blocks may overlap, as blocks with common points on their borders do. There the values of the
+/// lowest rank count. Parts that no block has are errors when they are asked for.
+///
+/// ```no_run
+/// # use tcasm_observer::{GroupVersion, GlobalArrayError};
+/// # fn print(version: &GroupVersion) -> Result<(), GlobalArrayError> {
+/// let t = version.global("t")?;
+/// println!("{:?} in {} blocks", t.shape(), t.blocks().len());
+/// let corner = t.read::<f64>(&[0..8, 0..8])?; // gathered
+/// let view = t.view::<f64>()?;
+/// for row in view.rows()? {
+///     println!("{:?}: {}", row.index, row.values.sum()); // where the values are
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct GlobalField<'v> {
+    /// The number of ranks of the group.
+    ranks: u32,
+    pub(super) desc: FieldDesc,
+    pub(super) blocks: Vec<GlobalBlock<'v>>,
+}
+
+/// A block of a global array.
+#[derive(Clone, Debug)]
+pub struct GlobalBlock<'v> {
+    /// The rank that has the block, its version and its field.
+    pub field: FieldBlock<'v>,
+    /// The global indices of the block, a range for each axis.
+    pub ranges: Vec<Range<usize>>,
+}
+
+impl GlobalBlock<'_> {
+    /// Returns the global index of the first value.
+    pub fn offset(&self) -> Vec<usize> {
+        self.ranges.iter().map(|range| range.start).collect()
+    }
+
+    /// Returns the number of values along each axis, without ghost layers.
+    pub fn count(&self) -> Vec<usize> {
+        self.ranges.iter().map(ExactSizeIterator::len).collect()
+    }
+
+    /// Returns the indices of the field, ghost layers included, that have these global ones. They
+    /// must be inside the block.
+    pub(super) fn local(&self, ranges: &[Range<usize>]) -> Ranges {
+        let starts = self.ranges.iter().zip(&self.field.field.ghosts);
+        let shifted = ranges.iter().zip(starts).map(|(range, (own, ghosts))| {
+            let start = range.start - own.start + ghosts[0];
+            start..start + range.len()
+        });
+        shifted.collect()
+    }
+}
+
+impl GroupVersion {
+    /// Returns the global array `name`, of which the ranks have blocks.
+    pub fn global(&self, name: &str) -> Result<GlobalField<'_>, GlobalArrayError> {
+        let blocks = self.field_blocks(name)?.into_iter().map(|field| {
+            let (desc, table) = (field.field, field.version.table());
+            let local = || GlobalArrayError::Local {
+                name: name.to_owned(),
+                rank: field.rank,
+            };
+            let whole = desc.whole(table).ok_or_else(local)?;
+            let ranges = desc.block().ok_or_else(local)?;
+            Ok((whole, GlobalBlock { field, ranges }))
+        });
+        let blocks: Result<_, GlobalArrayError> = blocks.collect();
+        GlobalField::new(self.ranks(), blocks?)
+    }
+
+    /// Returns the whole global array `name`, gathered from the blocks.
+    pub fn array<T: Element>(&self, name: &str) -> Result<ArrayD<T>, GlobalArrayError> {
+        self.global(name)?.array()
+    }
+
+    /// Returns the fields `name` of all ranks as one array: one behind the other along their first
+    /// axis, in the order of ranks. They need not have a place in a global array, and may have
+    /// different lengths.
+    pub fn concatenated(&self, name: &str) -> Result<GlobalField<'_>, GlobalArrayError> {
+        let fields = self.field_blocks(name)?;
+        let lengths = fields.iter().map(|f| first_length(f.field));
+        let total = lengths.sum();
+        let mut start = 0;
+        let blocks = fields.into_iter().map(|field| {
+            let (mut shape, first) = (field.field.interior_shape(), first_length(field.field));
+            let mut ranges: Ranges = shape.iter().map(|n| 0..*n).collect();
+            match ranges.first_mut() {
+                Some(range) => *range = start..start + first,
+                None => ranges.push(start..start + 1),
+            }
+            start += first;
+            match shape.first_mut() {
+                Some(n) => *n = total,
+                None => shape.push(total),
+            }
+            (listed(field.field, shape), GlobalBlock { field, ranges })
+        });
+        GlobalField::new(self.ranks(), blocks.collect())
+    }
+
+    /// Returns the blocks of field `name`, of at least one rank.
+    fn field_blocks(&self, name: &str) -> Result<Vec<FieldBlock<'_>>, GlobalArrayError> {
+        let blocks: Vec<_> = self.blocks(name).collect();
+        if !blocks.is_empty() {
+            return Ok(blocks);
+        }
+        let fields = self.members().flat_map(|(_, v)| &v.table().fields);
+        let names: BTreeSet<&str> = fields.map(|field| field.name.as_str()).collect();
+        Err(GlobalArrayError::NoField {
+            name: name.to_owned(),
+            available: names.into_iter().map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// Returns the length of the first axis without ghost layers, or 1 without dimensions.
+fn first_length(desc: &FieldDesc) -> usize {
+    desc.interior_shape().first().copied().unwrap_or(1)
+}
+
+/// Returns the description of concatenated fields.
+fn listed(field: &FieldDesc, shape: Vec<usize>) -> FieldDesc {
+    FieldDesc {
+        ghosts: vec![[0, 0]; shape.len()],
+        shape,
+        mesh: None,
+        on: None,
+        capacity: None,
+        global: None,
+        offset: 0,
+        ..field.clone()
+    }
+}
+
+impl<'v> GlobalField<'v> {
+    /// Combines the blocks, each with the description of the whole array. Fails if two differ.
+    fn new(
+        ranks: u32,
+        all: Vec<(FieldDesc, GlobalBlock<'v>)>,
+    ) -> Result<GlobalField<'v>, GlobalArrayError> {
+        let mut blocks: Vec<GlobalBlock<'v>> = Vec::new();
+        let mut first: Option<FieldDesc> = None;
+        for (whole, block) in all {
+            if let Some(first) = &first {
+                same(first, &whole, [blocks[0].field.rank, block.field.rank])?;
+            }
+            first.get_or_insert(whole);
+            blocks.push(block);
+        }
+        let desc = first.ok_or_else(|| GlobalArrayError::NoField {
+            name: String::new(),
+            available: Vec::new(),
+        })?;
+        Ok(GlobalField {
+            ranks,
+            desc,
+            blocks,
+        })
+    }
+
+    /// Returns the description of the array, as if one process had all of it. Mesh, attributes and
+    /// unit are those that the block of the lowest rank gives.
+    pub fn desc(&self) -> &FieldDesc {
+        &self.desc
+    }
+
+    /// Returns the shape of the array, without components.
+    pub fn shape(&self) -> &[usize] {
+        &self.desc.shape
+    }
+
+    /// Returns the blocks of the ranks of this host, in ascending order of ranks.
+    pub fn blocks(&self) -> &[GlobalBlock<'v>] {
+        &self.blocks
+    }
+
+    /// Returns the parts of the array that are in no block, as one range for each axis.
+    pub fn missing(&self) -> Vec<Vec<Range<usize>>> {
+        self.missing_of(&self.all())
+    }
+
+    /// Returns the whole array, gathered from the blocks. The last axis of a vector is its
+    /// components.
+    pub fn array<T: Element>(&self) -> Result<ArrayD<T>, GlobalArrayError> {
+        self.read(&self.all())
+    }
+
+    /// Returns all indices.
+    pub(super) fn all(&self) -> Ranges {
+        self.shape().iter().map(|n| 0..*n).collect()
+    }
+
+    fn missing_of(&self, ranges: &[Range<usize>]) -> Vec<Ranges> {
+        boxes::uncovered(ranges, self.blocks.iter().map(|b| b.ranges.as_slice()))
+    }
+
+    /// Checks that the ranges are inside the array, and that the blocks have all of it.
+    pub(super) fn check(&self, ranges: &[Range<usize>]) -> Result<(), GlobalArrayError> {
+        let name = || self.desc.name.clone();
+        let fits =
+            |(range, n): (&Range<usize>, &usize)| range.start <= range.end && range.end <= *n;
+        let shape = self.shape();
+        if ranges.len() != shape.len() || !ranges.iter().zip(shape).all(fits) {
+            return Err(GlobalArrayError::Range {
+                name: name(),
+                ranges: ranges.to_vec(),
+                shape: shape.to_vec(),
+            });
+        }
+        let parts = self.missing_of(ranges);
+        match parts.is_empty() {
+            true => Ok(()),
+            false => Err(GlobalArrayError::Missing {
+                name: name(),
+                parts,
+                ranks: self.ranks,
+                absent: self.absent(),
+            }),
+        }
+    }
+
+    /// Returns the ranks that have no block.
+    fn absent(&self) -> Vec<u32> {
+        let present: BTreeSet<u32> = self.blocks.iter().map(|b| b.field.rank).collect();
+        (0..self.ranks)
+            .filter(|rank| !present.contains(rank))
+            .collect()
+    }
+}
+
+/// Checks that the blocks of two ranks belong to the same array.
+fn same(one: &FieldDesc, other: &FieldDesc, ranks: [u32; 2]) -> Result<(), GlobalArrayError> {
+    let kind = |desc: &FieldDesc| match &desc.kind {
+        Kind::Array => "array".to_owned(),
+        Kind::Raw { type_name, .. } => type_name.clone(),
+    };
+    let order = |desc: &FieldDesc| match desc.order {
+        Order::C => "C".to_owned(),
+        Order::F => "Fortran".to_owned(),
+    };
+    type Text<'t> = &'t dyn Fn(&FieldDesc) -> String;
+    let facts: [(&'static str, Text<'_>); 5] = [
+        ("kind", &kind),
+        ("dtype", &|desc| desc.dtype.to_string()),
+        ("number of components", &|desc| desc.components.to_string()),
+        ("order", &order),
+        ("global shape", &|desc| format!("{:?}", desc.shape)),
+    ];
+    for (what, text) in facts {
+        let found = [text(one), text(other)];
+        if found[0] != found[1] {
+            return Err(GlobalArrayError::Differs {
+                name: one.name.clone(),
+                what,
+                ranks,
+                found,
+            });
+        }
+    }
+    Ok(())
+}
