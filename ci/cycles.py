@@ -17,7 +17,7 @@ import sys
 
 PACKAGES = [
     "core", "producer", "observer", "analytics", "checkpoint", "restart", "hostbuffer", "transfer",
-    "registration", "view", "cli",
+    "registration", "view", "agent", "cli",
 ]
 
 # Comments, strings and characters.

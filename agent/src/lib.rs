@@ -1,9 +1,9 @@
 //! The agents of a job of many ranks, which agree on steps that all ranks on all nodes have.
 //!
-//! Each rank publishes versions in a region of its own, at its own speed. One agent per node follows
-//! the regions of its node. All agents take part in rounds: each gives an [`Offer`], a [`Transport`]
-//! merges the offers of all, and everyone gets the same result. All agents decide by this result
-//! alone which step is agreed, so they need no more messages.
+//! Each rank publishes versions in a region of its own, at its own speed. One agent per node
+//! follows the regions of its node. All agents take part in rounds: each gives an [`Offer`], a
+//! [`Transport`] merges the offers of all, and everyone gets the same result. All agents decide by
+//! this result alone which step is agreed, so they need no more messages.
 //!
 //! | module | contents |
 //! |---|---|

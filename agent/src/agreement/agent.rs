@@ -86,8 +86,8 @@ impl<R: Regions, T: Transport> Agent<R, T> {
     }
 
     /// Does what is to be done now: ends the round if there is a result, follows the regions, and
-    /// begins a round if something has changed here or the agent has waited long enough. Returns the
-    /// decision if a round has ended. Waits for nothing.
+    /// begins a round if something has changed here or the agent has waited long enough. Returns
+    /// the decision if a round has ended. Waits for nothing.
     ///
     /// `now` is the time since some moment, which may be another one in each agent.
     pub fn turn(&mut self, now: Duration) -> Result<Option<Decision>, AgentError<R::Error>> {
@@ -121,8 +121,8 @@ impl<R: Regions, T: Transport> Agent<R, T> {
         self.news = true;
     }
 
-    /// Says in the next offers that this node has prepared a step for a commit. It is committed when
-    /// all nodes with regions have said so.
+    /// Says in the next offers that this node has prepared a step for a commit. It is committed
+    /// when all nodes with regions have said so.
     pub fn prepared(&mut self, of: Agreed) {
         if !self.prepared.contains(&of) {
             self.prepared.push(of);

@@ -9,8 +9,8 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AgentError<E: StdError + 'static> {
-    /// A round failed. The agent keeps what it has pinned. It follows its regions, but takes part in
-    /// no round until [`Agent::rejoin`](super::Agent::rejoin).
+    /// A round failed. The agent keeps what it has pinned. It follows its regions, but takes part
+    /// in no round until [`Agent::rejoin`](super::Agent::rejoin).
     #[error(transparent)]
     Suspicion(#[from] Suspicion),
     /// The agents are not all of one program. This is a suspicion too.

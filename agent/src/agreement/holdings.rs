@@ -93,8 +93,8 @@ impl<P> Holdings<P> {
         }
     }
 
-    /// Returns true if one more step may be pinned (G5). Lets go of the oldest candidate for it, but
-    /// not of one that is offered in the round in progress: that one stays pinned anyway (G1).
+    /// Returns true if one more step may be pinned (G5). Lets go of the oldest candidate for it,
+    /// but not of one that is offered in the round in progress: that one stays pinned anyway (G1).
     pub(super) fn make_room(&mut self) -> bool {
         self.used.retain(|used| used.strong_count() > 0);
         if self.guards.off(Guard::Window) || self.has_room() {

@@ -18,18 +18,18 @@
 //! - G4: `publish` never waits for, reads from or calls an agent. Agents only observe
 //!   ([`Regions`](crate::Regions) has no other call).
 //! - G5: Per region an agent pins at most the agreed version and a window of others, and regions
-//!   must have three more slots than the window. For a new candidate the oldest one goes, the agreed
-//!   one never.
+//!   must have three more slots than the window. For a new candidate the oldest one goes, the
+//!   agreed one never.
 //! - G6: Results of different runs are never mixed.
 //!
 //! # Why the agreed step is pinned everywhere
 //!
 //! Each agent has the steps of its offer pinned when a round ends (G1), so a step that is in the
-//! result is pinned on all nodes, whenever each agent learns of it. An agent that learns of it makes
-//! it the agreed step, and lets go of the one before. Agents that have not learned of it yet have
-//! both. If a round fails, some agents may have its result, and others not. These keep what they
-//! have offered (they are *frozen*), so the new agreed step is still pinned on all nodes that live,
-//! and the first whole result after that has it.
+//! result is pinned on all nodes, whenever each agent learns of it. An agent that learns of it
+//! makes it the agreed step, and lets go of the one before. Agents that have not learned of it yet
+//! have both. If a round fails, some agents may have its result, and others not. These keep what
+//! they have offered (they are *frozen*), so the new agreed step is still pinned on all nodes that
+//! live, and the first whole result after that has it.
 
 mod agent;
 mod appointment;

@@ -18,8 +18,8 @@ pub enum ObservedError {
 
 /// The regions of a group on this host.
 ///
-/// A group without regions is an agent's to wait for, not an error. Ranks that come later, and those
-/// that were started again, are found by the next [`look`](Regions::look).
+/// A group without regions is an agent's to wait for, not an error. Ranks that come later, and
+/// those that were started again, are found by the next [`look`](Regions::look).
 #[derive(Debug)]
 pub struct Observed {
     group: String,

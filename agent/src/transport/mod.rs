@@ -9,8 +9,9 @@ use thiserror::Error;
 
 /// A round has failed, so an agent may be dead.
 ///
-/// Any error of a transport means this. Some agents may have got the result of the round, and others
-/// this error. The agents need a new transport then ([`Agent::rejoin`](crate::Agent::rejoin)).
+/// Any error of a transport means this. Some agents may have got the result of the round, and
+/// others this error. The agents need a new transport then
+/// ([`Agent::rejoin`](crate::Agent::rejoin)).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("a round of the agents failed: {why}; connect the agents that are left, or start all anew")]
 pub struct Suspicion {

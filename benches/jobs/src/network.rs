@@ -51,6 +51,8 @@ struct Rounds {
     rounds: VecDeque<Round>,
     /// The offer of each agent in the round that it takes part in.
     offers: Vec<Option<OfferBytes>>,
+    /// The number of the last round that each agent has begun.
+    begun: Vec<u64>,
     failed: bool,
     /// The end of a round that nobody has asked for yet.
     done: Option<Nanos>,
@@ -81,6 +83,7 @@ impl Network {
             first: 1,
             rounds: VecDeque::new(),
             offers: vec![None; agents],
+            begun: vec![0; agents],
             failed: false,
             done: None,
         })))
@@ -108,6 +111,14 @@ impl Network {
     /// Returns the time when a round ends that all agents have begun, once.
     pub fn take_done(&self) -> Option<Nanos> {
         self.0.borrow_mut().done.take()
+    }
+
+    /// Returns the time when the round ends that an agent takes part in, once all have begun it.
+    pub fn end(&self, agent: usize) -> Option<Nanos> {
+        let rounds = self.0.borrow();
+        rounds.offers[agent]?;
+        let at = rounds.begun[agent].checked_sub(rounds.first)?;
+        rounds.rounds.get(at as usize)?.end
     }
 
     /// Returns the offer of an agent in the round that it takes part in.
@@ -150,6 +161,7 @@ impl Transport for Endpoint {
         rounds.check()?;
         self.round += 1;
         rounds.offers[self.me] = Some(*offer);
+        rounds.begun[self.me] = self.round;
         let end = rounds.now() + rounds.latency.reduction(rounds.agents);
         let agents = rounds.agents;
         let round = rounds.round(self.round);

@@ -150,8 +150,8 @@ impl World {
         Ok(())
     }
 
-    /// Publishes what the ranks of a node have published until now. Nobody looks at them between the
-    /// turns of their agent, so this need not happen earlier.
+    /// Publishes what the ranks of a node have published until now. Nobody looks at them between
+    /// the turns of their agent, so this need not happen earlier.
     fn publish(&mut self, node: usize) {
         let now = self.job.now();
         let mut node = self.job.nodes()[node].borrow_mut();
@@ -166,29 +166,29 @@ impl World {
     }
 
     /// Schedules an agent's next turn: when its slowest rank has published, or when it has waited
-    /// long enough. The end of a round is scheduled when all agents have begun it.
+    /// long enough, or when its round ends, if all agents have begun it.
     fn schedule(&mut self, agent: usize) {
-        let (slowest, step) = self.slowest(agent);
-        let node = self.job.nodes()[agent].borrow();
-        let first = node.first() as usize;
-        let behind = (first..first + node.len()).filter(|rank| self.next[*rank] == step);
-        let published = behind.map(|rank| self.timeline.at(rank, step)).max();
-        drop(node);
-        debug_assert!(self.next[slowest] == step);
-        let mut time = published.unwrap_or(Nanos::MAX);
+        let now = self.job.now();
+        let mut time = self.published(agent);
         if self.begun[agent].is_none() {
-            time = time.min(self.job.now() + self.plan.patience);
+            time = time.min(now + self.plan.patience);
+        }
+        if let Some(end) = self.job.network().end(agent) {
+            time = time.min(end.max(now));
         }
         self.wake_at(agent, time);
     }
 
-    /// Returns the rank of a node that is farthest behind, and its next step.
-    fn slowest(&self, node: usize) -> (usize, u64) {
+    /// Returns the time when all ranks of a node will have published the next step of the slowest.
+    fn published(&mut self, node: usize) -> Nanos {
         let node = self.job.nodes()[node].borrow();
         let first = node.first() as usize;
         let ranks = first..first + node.len();
-        let slowest = ranks.min_by_key(|rank| self.next[*rank]);
-        slowest.map_or((first, 1), |rank| (rank, self.next[rank]))
+        let step = ranks.clone().map(|rank| self.next[rank]).min();
+        let step = step.unwrap_or(Nanos::MAX);
+        let behind = ranks.filter(|rank| self.next[*rank] == step);
+        let times = behind.map(|rank| self.timeline.at(rank, step));
+        times.max().unwrap_or(Nanos::MAX)
     }
 
     /// Lets an agent notice something that happens at `time`.
@@ -255,9 +255,19 @@ impl World {
         {
             loss.gap.get_or_insert(now - loss.at);
         }
-        if self.report.rounds.is_multiple_of(64) {
-            let oldest = self.next.iter().min().copied().unwrap_or(1);
-            self.timeline.forget_before(oldest.saturating_sub(1));
+        self.note_delay(agreed);
+    }
+
+    /// Notes the time since the last rank has published a step.
+    fn note_delay(&mut self, agreed: Agreed) {
+        if agreed.run == self.run {
+            let ranks = 0..self.next.len();
+            let times = ranks.map(|rank| self.timeline.at(rank, agreed.step));
+            let published = times.max().unwrap_or(0);
+            let delay = self.job.now().saturating_sub(published);
+            self.report.delay.add(delay as f64);
+            // No older step will be agreed.
+            self.timeline.forget_before(agreed.step);
         }
     }
 
@@ -312,8 +322,8 @@ impl World {
         self.at(self.job.now() + self.plan.delays.ranks, Event::Restart);
     }
 
-    /// Starts all ranks again: from the agreed step if it is still in memory, and otherwise from the
-    /// newest one that was copied.
+    /// Starts all ranks again: from the agreed step if it is still in memory, and otherwise from
+    /// the newest one that was copied.
     fn restart(&mut self) {
         let now = self.job.now();
         let Some(loss) = self.report.losses.last_mut() else {

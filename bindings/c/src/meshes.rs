@@ -80,8 +80,8 @@ pub extern "C" fn tcasm_set_uniform_mesh(
 }
 
 /// Adds a uniform mesh (as `tcasm_add_uniform_mesh`) that is a block of the block-structured mesh
-/// `of`: its refinement level, how many cells a cell of the next coarser level has along x, y and z,
-/// and the index of its first cell along x, y and z in cells of its level.
+/// `of`: its refinement level, how many cells a cell of the next coarser level has along x, y and
+/// z, and the index of its first cell along x, y and z in cells of its level.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_add_block(
     producer: Handle<Producer>,
@@ -102,8 +102,8 @@ pub extern "C" fn tcasm_add_block(
     })
 }
 
-/// Gives a mesh that was added as a block another level, refinement and offset from the next version
-/// on. It stays a block of the same mesh `of`.
+/// Gives a mesh that was added as a block another level, refinement and offset from the next
+/// version on. It stays a block of the same mesh `of`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_set_block(
     producer: Handle<Producer>,

@@ -117,8 +117,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Declares that devices write a buffer, as [`Producer::register_dma`] does. Fails if the buffer
-    /// is handed over: a device would go on writing pages that a version has.
+    /// Declares that devices write a buffer, as [`Producer::register_dma`] does. Fails if the
+    /// buffer is handed over: a device would go on writing pages that a version has.
     pub fn register_dma_any(&mut self, buffer: AnyBuffer) -> Result<(), DefineError> {
         self.check_in_place(buffer)?;
         self.register_dma(buffer.typed());

@@ -1,5 +1,5 @@
-//! Simulates jobs of many ranks and prints tables of the results: how many steps are agreed, how far
-//! the ranks are ahead then, what that costs in memory, and how many steps a failure costs.
+//! Simulates jobs of many ranks and prints tables of the results: how many steps are agreed, how
+//! far the ranks are ahead then, what that costs in memory, and how many steps a failure costs.
 //!
 //! The tables of `docs/jobs-model.md` are printed without options.
 
