@@ -981,8 +981,8 @@ int tcasm_set_uniform_mesh(struct tcasm_producer *producer,
 
 /**
  * Adds a uniform mesh (as `tcasm_add_uniform_mesh`) that is a block of the block-structured mesh
- * `of`: its refinement level, how many cells a cell of the next coarser level has along x, y and z,
- * and the index of its first cell along x, y and z in cells of its level.
+ * `of`: its refinement level, how many cells a cell of the next coarser level has along x, y and
+ * z, and the index of its first cell along x, y and z in cells of its level.
  */
 int tcasm_add_block(struct tcasm_producer *producer,
                     const char *name,
@@ -996,8 +996,8 @@ int tcasm_add_block(struct tcasm_producer *producer,
                     struct tcasm_attrs *attrs);
 
 /**
- * Gives a mesh that was added as a block another level, refinement and offset from the next version
- * on. It stays a block of the same mesh `of`.
+ * Gives a mesh that was added as a block another level, refinement and offset from the next
+ * version on. It stays a block of the same mesh `of`.
  */
 int tcasm_set_block(struct tcasm_producer *producer,
                     const char *name,
