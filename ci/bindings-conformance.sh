@@ -16,11 +16,11 @@ headers=(-Ibindings/c/include -Ibindings/cpp/include)
 
 main() {
     command -v gfortran >/dev/null || stop "gfortran is not there: run ci/setup.sh"
-    python3 bindings/fortran/generate.py --check
     mkdir -p "$work"
     cargo build --quiet --locked -p tcasm-c -p tcasm-conformance
     build_python
-    gfortran -std=f2018 -Wall -Wextra -Werror -O1 -J "$work" -c bindings/fortran/tcasm.f90 \
+    python3 bindings/fortran/generate.py "$work/tcasm.f90"
+    gfortran -std=f2018 -Wall -Wextra -Werror -O1 -J "$work" -c "$work/tcasm.f90" \
         -o "$work/tcasm.o"
     local program
     for program in producer observer; do

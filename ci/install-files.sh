@@ -111,7 +111,7 @@ each_of_library() {
         "$1" 644 "$header" "$include/${header#bindings/cpp/include/}"
     done
     # Modules of Fortran depend on the compiler, so programs compile the source.
-    "$1" 644 bindings/fortran/tcasm.f90 "$include/tcasm.f90"
+    "$1" 644 "$library/tcasm.f90" "$include/tcasm.f90"
     "$1" 644 "$library/libtcasm.a" "$to/libtcasm.a"
     "$1" 755 "$library/$so" "$to/$so"
     "$1" link "$so" "$to/libtcasm.so.${version%%.*}"

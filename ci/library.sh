@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the library for C, and the files that build systems find it with, in a folder: links
-# libtcasm.so from libtcasm_c.a, which cargo has built. rustc can make a shared library, too, but
-# not one with a soname and with versions of its symbols.
+# Makes the library for C, the module for Fortran, and the files that build systems find them with,
+# in a folder. Links libtcasm.so from libtcasm_c.a, which cargo has built: rustc can make a shared
+# library, too, but not one with a soname and with versions of its symbols.
 #   library.sh BUILT OUT PREFIX LIBDIR INCLUDEDIR
 # BUILT is the folder of cargo with libtcasm_c.a. The last three are paths in the files.
 set -euo pipefail
@@ -19,6 +19,7 @@ main() {
     "${CC:-cc}" -shared -o "$out/libtcasm.so.$version" -Wl,-soname,"libtcasm.so.$soversion" \
         -Wl,--version-script=bindings/c/tcasm.map -Wl,--gc-sections -Wl,--no-undefined \
         -Wl,--whole-archive "$out/libtcasm.a" -Wl,--no-whole-archive "${libs[@]/#/-l}"
+    python3 bindings/fortran/generate.py "$out/tcasm.f90"
     local name
     for name in tcasm.pc tcasmConfig.cmake tcasmConfigVersion.cmake; do
         fill <"bindings/c/packaging/$name.in" >"$out/$name"

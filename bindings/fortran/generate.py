@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes tcasm.f90: constants, structures and interfaces from tcasm.h, the modules in src/, and
-the variants of tcasm_add_field and tcasm_get for all kinds and ranks.
+"""Writes the module for Fortran as one file: constants, structures and interfaces from tcasm.h, the
+modules in src/, and the variants of tcasm_add_field and tcasm_get for all kinds and ranks.
 
-Usage: generate.py [--check]     with --check, says whether tcasm.f90 is up to date
+Usage: generate.py FILE     FILE is usually called tcasm.f90
 """
 
 import re
@@ -11,7 +11,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent / "c/include/tcasm.h"
-OUTPUT = HERE / "tcasm.f90"
 BEFORE_FIELDS = "errors attrs source options producer meshes version observer".split()
 
 # Kind: type, dtype, the unsigned dtype of the same size.
@@ -253,12 +252,9 @@ def generated():
 
 
 def main():
-    text = generated()
-    if "--check" in sys.argv:
-        if OUTPUT.read_text() != text:
-            sys.exit("bindings/fortran/tcasm.f90 is out of date: run bindings/fortran/generate.py")
-    else:
-        OUTPUT.write_text(text)
+    if len(sys.argv) != 2:
+        sys.exit("usage: generate.py FILE")
+    Path(sys.argv[1]).write_text(generated(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ fn two_processes_have_one_memory_and_the_second_request_opens_nothing() {
         assert_eq!(look(&mut peer, &second), "500 4 4 true");
         assert_eq!(ask(&mut peer, "stats"), "1 1 0 0 1 0");
         assert_eq!(world.opens("peer"), ["open"]);
-        // What is in use outlives the cache.
+        // Memory in use outlives the cache.
         assert_eq!(ask(&mut peer, "end"), "ended");
         assert_eq!(world.opens("peer"), ["open"]);
         assert_eq!(ask(&mut peer, &format!("release {second}")), "released");
@@ -131,7 +131,7 @@ fn memory_that_was_freed_and_allocated_again_at_its_address_is_never_a_hit() {
             ask(&mut owner, &format!("free {at}"));
         }
         assert_eq!(ask(&mut peer, "stats"), "4 4 0 3 1 1");
-        // What is stale is closed before other memory is opened.
+        // A stale handle is closed before other memory is opened.
         let expected = ["open", "close", "open", "close", "open", "close", "open"];
         assert_eq!(world.opens("peer"), expected);
     }

@@ -33,7 +33,7 @@ pub struct Plan {
     pub latency: Latency,
     /// The time that a node needs to copy a step to another node, or `None` if it does not.
     pub copy: Option<Nanos>,
-    /// What dies, and when.
+    /// The deaths, and when they happen.
     pub failures: Vec<(Nanos, Failure)>,
     /// How long it takes to start things again.
     pub delays: Delays,

@@ -554,7 +554,7 @@ typedef struct tcasm_array {
 } tcasm_array;
 
 /**
- * What a call of publish has done. Set `size` to `sizeof(tcasm_receipt)` before the call
+ * The result of a call of publish. Set `size` to `sizeof(tcasm_receipt)` before the call
  * (`tcasm_receipt r = TCASM_INIT(tcasm_receipt);`).
  */
 typedef struct tcasm_receipt {

@@ -28,7 +28,7 @@ impl<T> Plain for Handle<T> {}
 
 /// A kind of objects that have handles.
 pub trait Object: Sized + Send + Sync + 'static {
-    /// What errors call it: `"producer"`.
+    /// The name of the kind in errors: `"producer"`.
     const NAME: &'static str;
     /// The number of the kind, less than [`KINDS`], different for each.
     const KIND: u64;

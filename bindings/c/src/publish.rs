@@ -14,7 +14,7 @@ use tcasm_producer::{PublishError, Published, Receipt};
 #[derive(Default)]
 pub struct Last(Mutex<Option<Receipt>>);
 
-/// What a call of publish has done. Set `size` to `sizeof(tcasm_receipt)` before the call
+/// The result of a call of publish. Set `size` to `sizeof(tcasm_receipt)` before the call
 /// (`tcasm_receipt r = TCASM_INIT(tcasm_receipt);`).
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]

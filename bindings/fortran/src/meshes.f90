@@ -10,7 +10,7 @@ module tcasm_meshes
   implicit none
   private
   public :: tcasm_add_uniform_mesh, tcasm_add_mesh, tcasm_set_uniform_mesh, tcasm_set_block
-  public :: tcasm_set_unused
+  public :: tcasm_add_block, tcasm_set_unused
 
 contains
 
@@ -64,8 +64,25 @@ contains
       spacing), status)
   end subroutine tcasm_set_uniform_mesh
 
-  !> Makes a mesh a block of the block-structured mesh `of`: its level, how many cells a cell of the
-  !! next coarser level has, and the index of its first cell from 0, both along x, y and z.
+  !> Adds a uniform mesh that is a block of the block-structured mesh `of`: its level, how many cells
+  !! a cell of the next coarser level has, and the index of its first cell from 0, both along x, y
+  !! and z.
+  subroutine tcasm_add_block(producer, name, points, origin, spacing, of, level, refinement, &
+      offset, attrs, status)
+    type(tcasm_producer), intent(in) :: producer
+    character(*), intent(in) :: name, of
+    integer, intent(in) :: points(3), level, refinement(3)
+    real(real64), intent(in) :: origin(3), spacing(3)
+    integer(int64), intent(in) :: offset(3)
+    type(tcasm_attrs), intent(in), optional :: attrs
+    integer, intent(out), optional :: status
+    type(tcasm_attrs) :: list
+    if (present(attrs)) list = attrs
+    call report(c_add_block(producer%handle, c_text(name), int(points, c_size_t), origin, spacing, &
+      c_text(of), int(level, c_int32_t), int(refinement, c_int32_t), offset, list%handle), status)
+  end subroutine tcasm_add_block
+
+  !> Gives a mesh that was added as a block another level, refinement and offset.
   subroutine tcasm_set_block(producer, name, of, level, refinement, offset, status)
     type(tcasm_producer), intent(in) :: producer
     character(*), intent(in) :: name, of

@@ -123,7 +123,7 @@ def test_rollback_restores_fields():
         u[:] = 1
         p.publish(step=10, time=0.5)
         u[:] = np.nan
-        assert p.begin(timeout=60)
+        assert p.wait_captured(timeout=60)
         assert p.rollback(1) == (10, 0.5)
         assert (u == 1).all()
         with pytest.raises(tcasm.VersionGone):

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 pub(super) type Handle = [u8; HANDLE];
 
-/// What a driver has opened, and what owners have freed.
+/// The memory that a driver has opened, and that owners have freed.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) open: BTreeMap<u64, Handle>,

@@ -16,7 +16,7 @@ namespace tcasm {
 
 using shape = std::vector<std::size_t>;
 
-/// What a call of publish has done. It is true if there is a new version.
+/// The result of a call of publish. It is true if there is a new version.
 class receipt {
 public:
     receipt(const tcasm_receipt& facts, std::string reason)
@@ -183,7 +183,17 @@ public:
         detail::check(tcasm_set_uniform_mesh(get(), name.c_str(), points.data(), origin.data(),
                                              spacing.data()));
     }
-    /// Makes a mesh a block of the block-structured mesh `of`.
+    /// Adds a uniform mesh that is a block of the block-structured mesh `of`.
+    void add_block(const std::string& name, const std::array<std::size_t, 3>& points,
+                   const std::array<double, 3>& origin, const std::array<double, 3>& spacing,
+                   const std::string& of, std::uint32_t level,
+                   const std::array<std::uint32_t, 3>& refinement,
+                   const std::array<std::int64_t, 3>& offset, const attrs& list = {}) {
+        detail::check(tcasm_add_block(get(), name.c_str(), points.data(), origin.data(),
+                                      spacing.data(), of.c_str(), level, refinement.data(),
+                                      offset.data(), list.get()));
+    }
+    /// Gives a mesh that was added as a block another place.
     void set_block(const std::string& name, const std::string& of, std::uint32_t level,
                    const std::array<std::uint32_t, 3>& refinement,
                    const std::array<std::int64_t, 3>& offset) {

@@ -218,10 +218,10 @@ class Producer:
         """Sets an attribute of the region, from the next version on."""
         self._core.set_attr(name, value)
 
-    def begin(self, timeout: float | None = None) -> bool:
-        """Begins a step: waits until the capture of the last version is over. Only programs whose
-        system calls write into fields (``file.readinto(u)``, MPI) and that have set
-        ``no_kernel_writes`` need it. Returns false if the capture takes longer than ``timeout``."""
+    def wait_captured(self, timeout: float | None = None) -> bool:
+        """Waits until the capture of the last version is over. Only programs whose system calls
+        write into fields (``file.readinto(u)``, MPI) and that have set ``no_kernel_writes`` need
+        it. Returns false if the capture takes longer than ``timeout``."""
         return self._core.wait_captured(timeout)
 
     def publish(self, step: int, time: float = 0.0, *, timeout: float | None = None) -> Receipt:
