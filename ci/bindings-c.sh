@@ -88,27 +88,36 @@ find_through_a_link() {
         stop "cmake finds other folders through a link: $(cat "$work/cmake.log")"
 }
 
-# The observer sees steps until the producer is killed, and says so. It runs in valgrind, which
-# cannot run a producer: only one of its threads runs at a time, also where it waits for a page that
-# another one must copy first.
+# The observer of each language sees steps until the producer is killed, and says so. That in C runs
+# in valgrind, which cannot run a producer: only one of its threads runs at a time, also where it
+# waits for a page that another one must copy first.
 run_hello() {
-    local pid status=0
     local valgrind=(valgrind --quiet --error-exitcode=9 --leak-check=full
         --show-leak-kinds=definite --errors-for-leak-kinds=definite)
-    "$work/build/c/hello_producer" &
-    pid=$!
-    "${valgrind[@]}" "$work/build/c/hello_observer" >"$work/seen" 2>"$work/said" &
-    local observer=$!
-    until [ "$(wc -l <"$work/seen")" -ge 3 ]; do
-        kill -0 "$observer" || stop "hello_observer ended: $(cat "$work/said")"
+    hello c "${valgrind[@]}"
+    hello cpp
+    hello fortran
+}
+
+# hello LANGUAGE COMMAND...: runs both programs, and the observer by the command.
+hello() {
+    local language=$1 producer observer status=0
+    shift
+    "$work/build/$language/hello_producer" &
+    producer=$!
+    "$@" "$work/build/$language/hello_observer" >"$work/seen" 2>"$work/said" &
+    observer=$!
+    until [ "$(grep -c step "$work/seen")" -ge 3 ]; do
+        kill -0 "$observer" || stop "hello_observer in $language ended: $(cat "$work/said")"
         sleep 0.1
     done
-    kill -9 "$pid"
+    kill -9 "$producer"
     wait "$observer" || status=$?
-    grep -qx 'step [0-9]*:\( [0-9]*\)\{8\}' "$work/seen" || stop "it printed: $(cat "$work/seen")"
-    [ "$status" = 1 ] && grep -q lost "$work/said" ||
-        stop "hello_observer ended with $status: $(cat "$work/said")"
-    wait "$pid" || true
+    grep -Eqx ' *step +[0-9]+:( +[0-9.E+]+){8}' "$work/seen" ||
+        stop "hello_observer in $language printed: $(cat "$work/seen")"
+    [ "$status" != 9 ] && grep -q lost "$work/said" ||
+        stop "hello_observer in $language ended with $status: $(cat "$work/said")"
+    wait "$producer" || true
 }
 
 # All programs compute the same.

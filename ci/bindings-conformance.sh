@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs producers and observers in Rust, C, C++, Fortran and Python with each other, and checks that
-# all agree on every field and status (bindings/conformance/README.md). Then runs the examples in
-# C++ and Fortran.
+# all agree on every field and status (bindings/conformance/README.md). Then runs the other tests in
+# Fortran.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -29,7 +29,7 @@ main() {
         fortran "$suite/$program.f90" "$work/$program-fortran"
     done
     run_pairs
-    run_examples
+    run_fortran
 }
 
 c() { cc -O1 -std=c11 "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"; }
@@ -72,39 +72,10 @@ run_pairs() {
     in_scratch python3 "$suite/run.py" "${programs[@]}"
 }
 
-# Runs each example, and compares the heat solver before and after instrumentation.
-run_examples() {
-    local language suffix build
-    for language in cpp fortran; do
-        suffix=$([ "$language" = cpp ] && echo cpp || echo f90)
-        for build in hello_producer hello_observer heat_plain heat; do
-            "$language" "examples/$language/$build.$suffix" "$work/$build-$language"
-        done
-        (cd "$work" && "./heat_plain-$language" >"plain-$language.txt")
-        (in_scratch "$work/heat-$language" >"$work/heat-$language.txt")
-        cmp "$work/plain-$language.txt" "$work/heat-$language.txt"
-        in_scratch hello "$language"
-    done
-    python3 - "$work/plain-cpp.txt" "$work/plain-fortran.txt" <<'END'
-import sys
-
-one, other = (float(open(path).read()) for path in sys.argv[1:])
-assert one > 0 and abs(one - other) <= 1e-12 * one, (one, other)
-END
-    echo "the examples in C++ and Fortran agree"
-}
-
-# Runs the two programs of an example, and stops the producer early.
-hello() {
-    "$work/hello_producer-$1" &
-    local producer=$!
-    "$work/hello_observer-$1" >"$work/hello-$1.txt" 2>&1 &
-    local observer=$!
-    sleep 1.5
-    kill "$producer"
-    wait "$producer" || true
-    wait "$observer" || true # the producer was lost
-    grep -q "step .*:  *[1-9]" "$work/hello-$1.txt" || stop "the observer in $1 has printed nothing"
+# Runs the tests of the module for Fortran.
+run_fortran() {
+    fortran bindings/fortran/tests/host_buffer.f90 "$work/host_buffer-fortran"
+    in_scratch "$work/host_buffer-fortran"
 }
 
 # Calls a command with a runtime folder of its own.

@@ -17,6 +17,7 @@ module tcasm
   use tcasm_meshes
   use tcasm_pinned_versions
   use tcasm_observers
+  use tcasm_host_buffers
   use tcasm_fields
   implicit none
   public

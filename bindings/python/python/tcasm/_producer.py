@@ -239,7 +239,7 @@ class Producer:
         return self._core.rollback(version)
 
     #: The names that ADIOS2 has for the two.
-    begin_step = begin
+    begin_step = wait_captured
     end_step = publish
 
     def close(self) -> None:

@@ -1,0 +1,46 @@
+!> A host buffer in Fortran: sections, seals and statuses.
+program host_buffer
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use tcasm
+  implicit none
+
+  type(tcasm_host_buffer) :: buffer
+  type(c_ptr) :: data
+  real(real64), pointer :: table(:)
+  integer(int64) :: address, bytes
+  integer :: status
+  logical :: created
+
+  call tcasm_host_buffer_open(buffer, "fortran", ["table", "more "], [8000_int64, 64_int64])
+  call tcasm_host_buffer_info(buffer, address, bytes, created)
+  call check(created .and. address /= 0 .and. bytes >= 8064, "the facts about the buffer")
+
+  call tcasm_section(buffer, "table", data, bytes)
+  call check(bytes == 8000, "the size of the section")
+  call c_f_pointer(data, table, [bytes / 8])
+  table = 1.5_real64
+
+  call tcasm_wait_sealed(buffer, "table", 0.01_real64, status)
+  call check(status == TCASM_NOT_READY, "a section that nobody has sealed")
+  call tcasm_seal(buffer, "table")
+  call tcasm_wait_sealed(buffer, "table")
+  call check(abs(sum(table) - 1500.0_real64) < 1e-9_real64, "the bytes of the sealed section")
+
+  call tcasm_section(buffer, "absent", data, status=status)
+  call check(status == TCASM_NOT_FOUND .and. .not. c_associated(data), "a section that is not there")
+  call tcasm_host_buffer_open(buffer, "wrong", ["a"], [1_int64, 2_int64], status=status)
+  call check(status == TCASM_INVALID_ARGUMENT, "fewer names than sizes")
+  call tcasm_host_buffer_close(buffer, status)
+  call check(status == TCASM_INVALID_HANDLE, "a buffer that was not opened")
+  print "(a)", "host_buffer: all is as it should be"
+
+contains
+
+  subroutine check(holds, what)
+    logical, intent(in) :: holds
+    character(*), intent(in) :: what
+    if (.not. holds) error stop what // ": " // tcasm_last_error()
+  end subroutine check
+
+end program host_buffer
