@@ -63,6 +63,8 @@ pub struct Agent<R: Regions, T> {
     prepared: Vec<Agreed>,
     /// There is something to offer that was not offered yet.
     news: bool,
+    /// The error of the last turn, which had a decision to return.
+    late: Option<AgentError<R::Error>>,
 }
 
 impl<R: Regions, T: Transport> Agent<R, T> {
@@ -82,6 +84,7 @@ impl<R: Regions, T: Transport> Agent<R, T> {
             wishes: 0,
             prepared: Vec::new(),
             news: true,
+            late: None,
         }
     }
 
@@ -89,14 +92,28 @@ impl<R: Regions, T: Transport> Agent<R, T> {
     /// begins a round if something has changed here or the agent has waited long enough. Returns
     /// the decision if a round has ended. Waits for nothing.
     ///
+    /// An error after a decision is returned by the next turn: the caller must learn the decision.
+    ///
     /// `now` is the time since some moment, which may be another one in each agent.
     pub fn turn(&mut self, now: Duration) -> Result<Option<Decision>, AgentError<R::Error>> {
+        if let Some(error) = self.late.take() {
+            return Err(error);
+        }
         let decision = self.end_round(now)?;
-        self.follow()?;
-        if self.is_due(now) {
-            self.begin_round()?;
+        match (self.go_on(now), &decision) {
+            (Err(error), None) => return Err(error),
+            (result, _) => self.late = result.err(),
         }
         Ok(decision)
+    }
+
+    /// Follows the regions, and begins a round if one is due.
+    fn go_on(&mut self, now: Duration) -> Result<(), AgentError<R::Error>> {
+        self.follow()?;
+        match self.is_due(now) {
+            true => self.begin_round(),
+            false => Ok(()),
+        }
     }
 
     /// Returns the agreed step, pinned in all local regions. A clone keeps it pinned. A clone of an
@@ -140,6 +157,7 @@ impl<R: Regions, T: Transport> Agent<R, T> {
         self.decider = self.decider.anew();
         self.round = Round::Over { since: None };
         self.news = true;
+        self.late = None;
     }
 
     /// Ends the round in progress if there is a result.

@@ -147,11 +147,12 @@ impl Checker {
     }
 }
 
-/// Checks that all ranks of the job have the agreed step, of the same run, pinned.
+/// Checks that all ranks of the job have the agreed step, of the same run, pinned. A dead agent
+/// pins nothing any more: it can have died after the round has ended.
 fn everywhere(view: &View<'_>, agreed: Agreed) -> Result<(), Violation> {
     for (at, node) in view.nodes.iter().enumerate() {
         let node = node.borrow();
-        if node.pinned(agreed) {
+        if node.pinned(agreed) || !view.alive[at] {
             continue;
         }
         let mixed = node.pinned_in_other_run(agreed);
