@@ -1,8 +1,8 @@
 //! TCASM for C, and for all languages that call C. The header `tcasm.h` is made from this crate,
 //! and its comments are the reference: see `docs/c.md` for an introduction.
 //!
-//! - Functions return a status ([`status`]). No panic crosses the border.
-//! - Handles are numbers in the shape of pointers ([`handles`]), so a handle that is wrong, closed
+//! - Functions return a status (`status.rs`). No panic crosses the border.
+//! - Handles are numbers in the shape of pointers (`handles.rs`), so a handle that is wrong, closed
 //!   or inherited by a forked child is a status and never an access to memory that is gone.
 //! - Pointers from C are read and written in one module, `border`, which has all `unsafe` blocks of
 //!   this crate.
