@@ -1,10 +1,12 @@
 """Helpers: a runtime folder for each test, and programs in processes of their own."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -38,6 +40,13 @@ class Program:
 
     def interrupt(self):
         os.kill(self.process.pid, signal.SIGINT)
+
+    def stop(self):
+        """Stops the program, and waits until none of its threads runs any more."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            while (task / "stat").read_text().rsplit(")", 1)[1].split()[0] != "T":
+                time.sleep(0.001)
 
     def end(self):
         """Waits for the end. Returns what it printed."""

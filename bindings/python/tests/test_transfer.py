@@ -2,7 +2,6 @@
 
 import gc
 import pickle
-import signal
 import time
 
 import numpy as np
@@ -186,7 +185,7 @@ def test_keyboard_interrupt_ends_a_wait_for_a_stopped_owner(owner, program):
     waiting.tell(owner.address)
     waiting.tell(cookie.hex())
     assert waiting.line() == "connected"
-    owner.program.process.send_signal(signal.SIGSTOP)
+    owner.program.stop()
     waiting.tell()
     assert waiting.line() == "waiting"
     time.sleep(0.2)
