@@ -14,7 +14,7 @@ mod exported_meshes;
 mod failures;
 mod follow;
 mod groups;
-mod jobs;
+mod job_checkpoints;
 mod look;
 mod lossy;
 mod meshes;
