@@ -38,7 +38,10 @@ impl AgreedAttrs {
             (RANKS, Attr::Int(self.ranks.into())),
             (AGENTS, Attr::Int(self.agents.into())),
             // A number beyond the range of signed ones is shown as the largest.
-            (NEWEST, Attr::Int(i64::try_from(self.newest).unwrap_or(i64::MAX))),
+            (
+                NEWEST,
+                Attr::Int(i64::try_from(self.newest).unwrap_or(i64::MAX)),
+            ),
         ]
     }
 

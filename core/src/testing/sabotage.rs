@@ -33,6 +33,8 @@ pub enum Guard {
     RefuseDescriptors,
     /// I8: descriptors from untrusted peers are closed on a thread that nothing waits for.
     CloseElsewhere,
+    /// I12: slots and memory are kept free for appointed steps.
+    KeepReserve,
 }
 
 #[cfg(feature = "sabotage")]

@@ -117,11 +117,7 @@ fn none(group: String, source: AttachError) -> GroupError {
     GroupError::NoAgent { group, source }
 }
 
-fn described(
-    group: &str,
-    version: &Version,
-    agent_alive: bool,
-) -> Result<AgreedStep, GroupError> {
+fn described(group: &str, version: &Version, agent_alive: bool) -> Result<AgreedStep, GroupError> {
     let wrong = |why| GroupError::NotMember {
         region: version.region().to_owned(),
         why,
