@@ -110,8 +110,15 @@ impl<R: Regions, T: Transport> Agent<R, T> {
         Ok(decision)
     }
 
-    /// Follows the regions, and begins a round if one is due.
-    fn go_on(&mut self, now: Duration) -> Result<(), AgentError<R::Error>> {
+    /// Does the first half of [`turn`](Self::turn): ends the round if there is a result, and
+    /// returns the decision. No round begins before [`go_on`](Self::go_on).
+    pub fn result(&mut self, now: Duration) -> Result<Option<Decision>, AgentError<R::Error>> {
+        self.end_round(now)
+    }
+
+    /// Does the second half of [`turn`](Self::turn): follows the regions, and begins a round if one
+    /// is due.
+    pub fn go_on(&mut self, now: Duration) -> Result<(), AgentError<R::Error>> {
         self.follow()?;
         match self.is_due(now) {
             true => self.begin_round(),

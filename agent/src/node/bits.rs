@@ -22,5 +22,7 @@ pub(super) fn call(i: usize) -> u64 {
     1 << (USES + 2 * i as u32 + 1)
 }
 
+/// Any use of a node has not finished.
+pub(super) const ANY_BUSY: u64 = 0x5555_5555_5555_5555 << USES;
 /// Any use of a node has not finished, or calls.
 pub(super) const ANY_USE: u64 = u64::MAX << USES;

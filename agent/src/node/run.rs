@@ -1,8 +1,8 @@
 //! A node, from its first round to the end of the agents.
 
-use super::bits::{ANY_USE, CLOSED, MOST_USES, RUNNING, STOP, busy, call};
+use super::bits::{ANY_BUSY, ANY_USE, CLOSED, MOST_USES, RUNNING, STOP, busy, call};
 use super::ranks::RanksHere;
-use super::uses::{Progress, Round, Use, UseError};
+use super::uses::{Round, Use, UseError};
 use crate::agreement::{Agent, AgentError, Decision, Settings};
 use crate::regions::{Observed, ObservedError};
 use crate::transport::Transport;
@@ -39,6 +39,8 @@ pub struct Node<T> {
     ranks: RanksHere,
     /// The last round was the end of the job, unless the next one is not.
     quiet: bool,
+    /// An agent was told to end.
+    stopping: bool,
 }
 
 impl<T: Transport> Node<T> {
@@ -61,6 +63,7 @@ impl<T: Transport> Node<T> {
             ends_with_job: true,
             ranks: RanksHere::None,
             quiet: false,
+            stopping: false,
         }
     }
 
@@ -86,29 +89,41 @@ impl<T: Transport> Node<T> {
     }
 
     /// Does what is to be done now. Returns the decision if a round has ended, and why the agents
-    /// end if they do. Waits for nothing. `now` is that of [`Agent::turn`].
+    /// end if they do. Then no round has begun that others take part in. Waits for nothing. `now`
+    /// is that of [`Agent::turn`].
     pub fn turn(&mut self, now: Duration) -> Result<(Option<Decision>, Option<End>), NodeError> {
-        let mut standing = 0;
-        for (i, each) in self.uses.iter_mut().enumerate() {
-            let Progress {
-                busy: is_busy,
-                call: calls,
-                prepared,
-            } = each.turn().map_err(NodeError::Use)?;
-            standing |= if is_busy { busy(i) } else { 0 };
-            standing |= if calls { call(i) } else { 0 };
-            prepared.into_iter().for_each(|of| self.agent.prepared(of));
+        let decision = self.agent.result(now)?;
+        if let Some(decision) = &decision {
+            self.stopping |= decision.wishes & STOP != 0;
+            if !self.stopping {
+                self.tell(decision)?;
+            }
+            if let Some(end) = self.end(decision) {
+                return Ok((Some(decision.clone()), Some(end)));
+            }
         }
+        // What has just been decided makes uses busy, which the next offer must say.
+        let standing = self.turn_uses()?;
         // This comes before the agent looks for versions, so a closed region has no newer ones.
         let ends = self.agent.regions().ends().map_err(AgentError::Regions)?;
         self.ranks = RanksHere::of(ends);
         self.agent.stand(standing | self.ranks.bits());
-        let Some(decision) = self.agent.turn(now)? else {
-            return Ok((None, None));
-        };
-        self.tell(&decision)?;
-        let end = self.end(&decision);
-        Ok((Some(decision), end))
+        self.agent.go_on(now)?;
+        Ok((decision, None))
+    }
+
+    /// Lets the uses go on. Returns the wishes that say where they are.
+    fn turn_uses(&mut self) -> Result<u64, NodeError> {
+        let mut standing = 0;
+        for (i, each) in self.uses.iter_mut().enumerate() {
+            let progress = each.turn().map_err(NodeError::Use)?;
+            standing |= if progress.busy { busy(i) } else { 0 };
+            standing |= if progress.call { call(i) } else { 0 };
+            for of in progress.prepared {
+                self.agent.prepared(of);
+            }
+        }
+        Ok(standing)
     }
 
     /// Tells the uses what was decided.
@@ -125,12 +140,14 @@ impl<T: Transport> Node<T> {
         Ok(())
     }
 
-    /// Returns why the agents end after this round. A use may have begun something in the round in
-    /// which all ranks were closed, so the job is over in the next quiet one.
+    /// Returns why the agents end after this round. If one was told to end, all let their uses
+    /// finish, which learn of no more decisions. If the job has ended, a use may have begun
+    /// something in the round in which all ranks were closed, so the job is over in the next quiet
+    /// one.
     fn end(&mut self, decision: &Decision) -> Option<End> {
         let wishes = decision.wishes;
-        if wishes & STOP != 0 {
-            return Some(End::Stopped);
+        if self.stopping {
+            return (wishes & ANY_BUSY == 0).then_some(End::Stopped);
         }
         let closed = wishes & (CLOSED | RUNNING) == CLOSED && decision.whole;
         let quiet = closed && wishes & ANY_USE == 0 && !decision.is_new;
