@@ -75,6 +75,16 @@ impl Version {
     }
 }
 
+/// Returns an error if the version has no values of the field.
+fn check_there(desc: &FieldDesc) -> Result<(), ViewError> {
+    match desc.lost {
+        true => Err(ViewError::Lost {
+            name: desc.name.clone(),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// Returns a range of bytes of a region. (A region has fewer than `isize::MAX` bytes.)
 fn bytes(range: &Range<u64>) -> Range<usize> {
     range.start as usize..range.end as usize
@@ -144,6 +154,7 @@ impl View {
     /// Returns the bytes of a field of this view's version.
     pub fn bytes_of(&self, desc: &FieldDesc) -> Result<&[u8], ViewError> {
         self.check_process()?;
+        check_there(desc)?;
         let (range, all) = (desc.range(), self.version.extent().bytes);
         if range.end > all {
             return Err(ViewError::OtherRegion {
@@ -178,6 +189,7 @@ impl View {
     ) -> Result<ArrayViewD<'_, T>, ViewError> {
         self.check_process()?;
         let desc = self.field(name)?;
+        check_there(desc)?;
         field::check_type::<T>(desc)?;
         let sub = SubArray::of(desc, ranges)?;
         let layout = *self.version.session().index()?.layout();
