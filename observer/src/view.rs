@@ -64,7 +64,9 @@ impl Version {
     /// ```
     pub fn view_part(&self, name: &str, ranges: &[Range<usize>]) -> Result<View, ViewError> {
         let layout = *self.session().index()?.layout();
-        let chunks = SubArray::of(self.described(name)?, ranges)?.chunks(&layout);
+        let desc = self.described(name)?;
+        check_there(desc)?;
+        let chunks = SubArray::of(desc, ranges)?.chunks(&layout);
         View::map(self.clone(), Place::Anywhere, Part::of(chunks))
     }
 
