@@ -11,7 +11,8 @@
 //! The functions here check everything else: null, UTF-8, alignment, and that lengths are possible.
 
 use crate::status::Failure;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_void};
+use tcasm_core::field::FieldDesc;
 use tcasm_transfer::{Access, Declaration, Layout};
 
 /// A text from C.
@@ -239,6 +240,18 @@ pub fn declared(layout: Layout, access: Access) -> Result<Declaration, Failure> 
     // No reference of Rust to it exists: functions of this crate make such references only during
     // calls, of memory that C promises nobody else uses meanwhile.
     Ok(unsafe { Declaration::live(layout, access) }?)
+}
+
+/// Adopts an array of C as a field.
+pub fn adopt(
+    producer: &mut tcasm_producer::Producer,
+    desc: &FieldDesc,
+    data: *mut c_void,
+) -> Result<(), Failure> {
+    // SAFETY: C promises (see `tcasm_adopt`) that no thread stores to the array during calls with
+    // the producer until it is released. This crate makes no view of fields of a producer. Memory
+    // that does not exist is an error.
+    Ok(unsafe { producer.adopt_described(desc, data.expose_provenance()) }?)
 }
 
 /// Fails if there cannot be `count` values at `pointer`.
