@@ -1,7 +1,7 @@
 //! The regions of a group on this host, seen by observers.
 
 use super::{Look, Regions, Roster, RunId, Span};
-use tcasm_observer::{GroupError, GroupObserver, GroupVersion, ObserveError};
+use tcasm_observer::{GroupEnds, GroupError, GroupObserver, GroupVersion, ObserveError};
 use thiserror::Error;
 
 /// Why the regions of a group cannot be read.
@@ -44,6 +44,14 @@ impl Observed {
             group: group.to_owned(),
             observer: None,
             known: None,
+        }
+    }
+
+    /// Returns which of the ranks that were found publish no more.
+    pub fn ends(&self) -> Result<GroupEnds, ObservedError> {
+        match &self.observer {
+            Some(observer) => Ok(observer.ends()?),
+            None => Ok(GroupEnds::default()),
         }
     }
 }

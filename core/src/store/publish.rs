@@ -68,6 +68,24 @@ impl Store {
         if let Some(version) = self.capturing() {
             return Err(Skip::Capturing { version }.into());
         }
+        self.begin_step(stamp.step);
+        // SAFETY: the caller keeps the promises of this function, which are the same.
+        let published = unsafe { self.publish_step(stamp, capture, copiers, pinned) };
+        self.end_step();
+        published
+    }
+
+    /// Does the same, once it is known whether the step is appointed.
+    ///
+    /// # Safety
+    /// As for [`Store::publish`].
+    unsafe fn publish_step(
+        &mut self,
+        stamp: &Stamp,
+        capture: &Capture<'_>,
+        copiers: &Copiers,
+        pinned: &dyn Fn(u64) -> bool,
+    ) -> Result<Captured, NotPublished> {
         self.leave_out(capture.pages);
         // The newest version must stay until the new one is visible. It takes the place of one
         // version of the history, so one version less is kept here.

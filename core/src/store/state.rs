@@ -4,6 +4,7 @@ use super::batch::Compaction;
 use super::handed::HandOvers;
 use super::in_flight::{InFlight, Settled};
 use super::recent::Recent;
+use super::reserve::Reserve;
 use super::ring::Ring;
 use super::terms::{Bounds, StoreError};
 use crate::format::index::{HeaderInfo, IndexError, IndexWriter};
@@ -36,6 +37,7 @@ pub struct Store {
     pub(super) recent: Recent,
     pub(super) handovers: HandOvers,
     pub(super) compaction: Compaction,
+    pub(super) reserve: Reserve,
 }
 
 impl Store {
@@ -73,6 +75,7 @@ impl Store {
             recent: Recent::new(pages),
             handovers: Default::default(),
             compaction: Default::default(),
+            reserve: Reserve::default(),
         })
     }
 

@@ -39,6 +39,8 @@ pub enum Guard {
     AdoptedGone,
     /// I12: bytes beside an adopted array are left out.
     AdoptedOnly,
+    /// I13: slots and memory are kept free for appointed steps.
+    KeepReserve,
 }
 
 #[cfg(feature = "sabotage")]

@@ -76,6 +76,8 @@ impl Producer {
             now: unix_ns(),
             visible: self.notifier.clone(),
         };
+        let bytes = self.dirty.bound().len() as u64 * self.live.span.page_size as u64;
+        self.store.lock().set_reserved_bytes(bytes);
         let (service, copiers) = (&self.service, &self.copiers);
         // SAFETY: live memory is unmapped only after the copiers have ended. The pages are mapped,
         // or were found readable. `&mut self` excludes writers during the call. Deferred chunks are

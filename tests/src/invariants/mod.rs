@@ -35,6 +35,10 @@ pub const CHECKS: [Named; 11] = [
     ),
     ("i9", damage::i9_a_damaged_index_gives_errors),
     (
+        "i12",
+        versions::i12_other_steps_leave_room_for_appointed_ones,
+    ),
+    (
         "i11",
         shared::i11_frame_shared_with_live_memory_is_not_changed,
     ),
