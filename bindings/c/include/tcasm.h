@@ -401,6 +401,41 @@
 #define TCASM_READ_WRITE 3
 
 /**
+ * How all transfers are done: `TCASM_TRANSPORT_BEST` and the like [the best for each].
+ */
+#define TCASM_PEER_TRANSPORT 1
+
+/**
+ * The number of threads that share a direct copy of more than 4 MiB, at most 64 [1].
+ */
+#define TCASM_PEER_THREADS 2
+
+/**
+ * How long to wait for an answer of the owner, in milliseconds [30000].
+ */
+#define TCASM_PEER_TIMEOUT 3
+
+/**
+ * The best transport for each transfer.
+ */
+#define TCASM_TRANSPORT_BEST 0
+
+/**
+ * One copy by the kernel, between the two processes.
+ */
+#define TCASM_TRANSPORT_DIRECT 1
+
+/**
+ * One copy from the file of shared memory, or to it.
+ */
+#define TCASM_TRANSPORT_MAPPED 2
+
+/**
+ * Two copies, through a ring.
+ */
+#define TCASM_TRANSPORT_RING 3
+
+/**
  * An attribute is an integer.
  */
 #define TCASM_ATTR_INT 1
@@ -437,6 +472,11 @@ typedef struct tcasm_buffer tcasm_buffer;
 typedef struct tcasm_field_options tcasm_field_options;
 
 /**
+ * Memory in pieces that is published as versions.
+ */
+typedef struct tcasm_gathered tcasm_gathered;
+
+/**
  * An attachment to the regions of all ranks of a group on this host.
  */
 typedef struct tcasm_group_observer tcasm_group_observer;
@@ -450,6 +490,11 @@ typedef struct tcasm_group_version tcasm_group_version;
  * A buffer that all processes of a job on this host share.
  */
 typedef struct tcasm_host_buffer tcasm_host_buffer;
+
+/**
+ * Declared memory of an owner, mapped here.
+ */
+typedef struct tcasm_mapped tcasm_mapped;
 
 /**
  * An attachment to a region. Threads may share it: each call takes it for itself, and calls that
@@ -476,6 +521,11 @@ typedef struct tcasm_peer tcasm_peer;
  * A region. Threads may share it: each call takes it for itself.
  */
 typedef struct tcasm_producer tcasm_producer;
+
+/**
+ * Memory that this process and its peers share.
+ */
+typedef struct tcasm_shared_memory tcasm_shared_memory;
 
 /**
  * A pinned version, and what is mapped of it. Threads may share it.
@@ -1367,8 +1417,8 @@ int tcasm_owner_new(int everyone,
                     struct tcasm_owner **owner);
 
 /**
- * Ends an owner and its connections. Revoke the cookies before: peers that are copying are not
- * waited for.
+ * Ends an owner and its connections, once no gathered memory uses it. Revoke the cookies before:
+ * peers that are copying are not waited for.
  */
 int tcasm_owner_free(struct tcasm_owner *owner);
 
@@ -1417,6 +1467,15 @@ int tcasm_declare_field(struct tcasm_owner *owner,
                         struct tcasm_cookie *cookie);
 
 /**
+ * Makes a cookie of `tcasm_declare_field` stand for a field of a newer version. Peers that are
+ * reading the old one read it to its end.
+ */
+int tcasm_set_declared_field(struct tcasm_owner *owner,
+                             const struct tcasm_cookie *cookie,
+                             struct tcasm_version *version,
+                             const char *name);
+
+/**
  * Ends a cookie, and waits until no transfer uses it, for up to `timeout` seconds. If one still
  * does, returns `TCASM_NOT_READY`: the memory must be left alone, and the call repeated.
  */
@@ -1462,6 +1521,127 @@ int tcasm_write_declared(struct tcasm_peer *peer,
                          uint64_t offset,
                          const uint8_t *from,
                          size_t bytes);
+
+/**
+ * Makes `bytes` bytes of memory that peers can map, and stores their address. They are zeros.
+ * `tcasm_shared_memory_free` ends it.
+ */
+int tcasm_shared_memory_new(size_t bytes,
+                            struct tcasm_shared_memory **memory,
+                            void **data);
+
+/**
+ * Lets go of shared memory. It is unmapped here when the last of its cookies has ended, too.
+ */
+int tcasm_shared_memory_free(struct tcasm_shared_memory *memory);
+
+/**
+ * Declares `count` pieces of shared memory, or all of it if `count` is 0. Peers can map it
+ * (`tcasm_map_declared`). The other arguments are those of `tcasm_declare`.
+ */
+int tcasm_declare_shared(struct tcasm_owner *owner,
+                         struct tcasm_shared_memory *memory,
+                         const struct tcasm_segment *segments,
+                         size_t count,
+                         int access,
+                         int once,
+                         struct tcasm_cookie *cookie);
+
+/**
+ * Maps declared memory for reading, without a copy, if the owner has declared it with
+ * `tcasm_declare_shared`. It stays mapped until `tcasm_unmap_declared`, also if the cookie is
+ * revoked or the owner ends. Nothing orders the accesses of the processes.
+ */
+int tcasm_map_declared(struct tcasm_peer *peer,
+                       const struct tcasm_cookie *cookie,
+                       struct tcasm_mapped **mapped);
+
+/**
+ * Stores where the pieces of a declaration are mapped, in order: as many as there is room for.
+ * `count` is the number of all. A store there is a SIGSEGV.
+ */
+int tcasm_mapped_segments(struct tcasm_mapped *mapped,
+                          struct tcasm_segment *segments,
+                          size_t room,
+                          size_t *count);
+
+/**
+ * Unmaps declared memory of an owner.
+ */
+int tcasm_unmap_declared(struct tcasm_mapped *mapped);
+
+/**
+ * Reads declared bytes from byte `offset` on into `count` pieces of memory, one after another. The
+ * pieces must not overlap. `version` is that of `tcasm_read_declared`.
+ */
+int tcasm_read_vectored(struct tcasm_peer *peer,
+                        const struct tcasm_cookie *cookie,
+                        uint64_t offset,
+                        const struct tcasm_segment *to,
+                        size_t count,
+                        uint64_t *version);
+
+/**
+ * Writes `count` pieces of memory, one after another, to declared memory from byte `offset` on.
+ */
+int tcasm_write_vectored(struct tcasm_peer *peer,
+                         const struct tcasm_cookie *cookie,
+                         uint64_t offset,
+                         const struct tcasm_segment *from,
+                         size_t count);
+
+/**
+ * Stores the pieces of memory that a part of an array consists of, in the order of its indices:
+ * as many as there is room for. `pieces` is the number of all. The other arguments are those of
+ * `tcasm_declare_array`. The result is for all functions that take pieces.
+ */
+int tcasm_array_segments(void *data,
+                         size_t element,
+                         size_t rank,
+                         const size_t *shape,
+                         const int64_t *strides,
+                         struct tcasm_segment *segments,
+                         size_t room,
+                         size_t *pieces);
+
+/**
+ * Creates the region `name` with one field, `bytes`, which has the bytes of `count` pieces of
+ * memory, one after another, and publishes their first version. Peers read the newest one by the
+ * cookie, and observers attach to the region. `tcasm_gathered_free` ends it.
+ *
+ * The pieces must stay mapped until then, and no other thread may write them during this call and
+ * `tcasm_gathered_publish`.
+ */
+int tcasm_gathered_new(struct tcasm_owner *owner,
+                       const char *name,
+                       const struct tcasm_segment *segments,
+                       size_t count,
+                       struct tcasm_gathered **gathered);
+
+/**
+ * Publishes the present bytes of the pieces as the next version, of simulation step `step` and
+ * time `time`: pages that differ from the version before are copied. Returns `TCASM_SKIPPED` if
+ * there is no room. Then peers read the version before.
+ */
+int tcasm_gathered_publish(struct tcasm_gathered *gathered,
+                           uint64_t step,
+                           double time);
+
+/**
+ * Stores the cookie by which peers read the newest version.
+ */
+int tcasm_gathered_cookie(struct tcasm_gathered *gathered,
+                          struct tcasm_cookie *cookie);
+
+/**
+ * Ends the region and its cookie. Peers and observers keep the versions that they read.
+ */
+int tcasm_gathered_free(struct tcasm_gathered *gathered);
+
+/**
+ * Sets an option of a connection: `TCASM_PEER_TRANSPORT` and the like.
+ */
+int tcasm_peer_set(struct tcasm_peer *peer, int option, int64_t value);
 
 /**
  * Makes an empty list of attributes. `tcasm_attrs_free` ends it.

@@ -12,8 +12,10 @@
 
 use crate::status::Failure;
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::io::{IoSlice, IoSliceMut};
+use std::sync::Arc;
 use tcasm_core::field::FieldDesc;
-use tcasm_transfer::{Access, Declaration, Layout};
+use tcasm_transfer::{Access, Declaration, Gathered, Layout, Owner, Segment};
 
 /// A text from C.
 #[repr(transparent)]
@@ -252,6 +254,45 @@ pub fn adopt(
     // the producer until it is released. This crate makes no view of fields of a producer. Memory
     // that does not exist is an error.
     Ok(unsafe { producer.adopt_described(desc, data.expose_provenance()) }?)
+}
+
+/// Publishes versions of memory of C.
+pub fn gathered_from(owner: &Arc<Owner>, name: &str, layout: Layout) -> Result<Gathered, Failure> {
+    // Refuses memory that is not there.
+    declared(layout.clone(), Access::Read)?;
+    // SAFETY: C promises (see `tcasm_gathered_new`) that the memory stays mapped, and that nobody
+    // writes it during that call and `tcasm_gathered_publish`. All bits of bytes are valid.
+    Ok(unsafe { Gathered::create(owner, name, layout) }?)
+}
+
+/// Calls `fill` with pieces of memory of C, which do not overlap, as buffers. They are cleared
+/// first, as in [`Fill::cleared`].
+pub fn filled<R>(pieces: &[Segment], fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> R) -> R {
+    let buffer = |piece: &Segment| {
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(piece.addr);
+        // SAFETY: the caller has checked that the address is not null, that the piece does not wrap
+        // around, and that no two pieces overlap. C promises that there is memory, which nobody
+        // else uses during the call. The slice is used in this function only.
+        unsafe {
+            start.write_bytes(0, piece.len);
+            IoSliceMut::new(std::slice::from_raw_parts_mut(start, piece.len))
+        }
+    };
+    let mut buffers: Vec<_> = pieces.iter().map(buffer).collect();
+    fill(&mut buffers)
+}
+
+/// Calls `take` with pieces of memory of C as buffers.
+pub fn taken<R>(pieces: &[Segment], take: impl FnOnce(&[IoSlice<'_>]) -> R) -> R {
+    let buffer = |piece: &Segment| {
+        let start = std::ptr::with_exposed_provenance::<u8>(piece.addr);
+        // SAFETY: the caller has checked that the address is not null, and that the piece does not
+        // wrap around. C promises that there are initialised bytes, which nobody writes during the
+        // call. The slice is used in this function only.
+        IoSlice::new(unsafe { std::slice::from_raw_parts(start, piece.len) })
+    };
+    let buffers: Vec<_> = pieces.iter().map(buffer).collect();
+    take(&buffers)
 }
 
 /// Fails if there cannot be `count` values at `pointer`.

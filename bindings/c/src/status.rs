@@ -228,6 +228,11 @@ statuses! {
         transfer::DeclareError::Forked => TCASM_FORKED,
     }
     transfer::FieldError, or TCASM_NOT_DEFINED {}
+    transfer::GatherError, or TCASM_NOT_CREATED {
+        transfer::GatherError::Create(producer::CreateError::Name(_)) => TCASM_INVALID_ARGUMENT,
+        transfer::GatherError::Publish(_) => TCASM_OTHER_ERROR,
+        transfer::GatherError::View(_) => TCASM_OTHER_ERROR,
+    }
     transfer::TransferError, or TCASM_OTHER_ERROR {
         transfer::TransferError::Refused(_) => TCASM_REFUSED,
         transfer::TransferError::OwnerGone => TCASM_PRODUCER_LOST,

@@ -19,6 +19,9 @@ const NAMES: &[(&str, &str)] = &[
     ("HostBuffer", "tcasm_host_buffer"),
     ("Owner", "tcasm_owner"),
     ("Peer", "tcasm_peer"),
+    ("SharedMemory", "tcasm_shared_memory"),
+    ("Mapped", "tcasm_mapped"),
+    ("Gathered", "tcasm_gathered"),
 ];
 
 #[test]
@@ -84,6 +87,10 @@ fn sources() -> Vec<PathBuf> {
         "groups",
         "host_buffers",
         "transfers",
+        "transfers_shared",
+        "transfers_vectored",
+        "transfers_gathered",
+        "transfers_peer",
         "array",
         "attrs",
     ];
