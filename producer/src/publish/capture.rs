@@ -56,6 +56,8 @@ impl Producer {
         selection: &mut Selection,
         handed: &[usize],
     ) -> Result<Visibility, NotPublished> {
+        let bytes = self.dirty.bound().len() as u64 * self.live.span.page_size as u64;
+        self.store.lock().set_reserved_bytes(bytes);
         let (table, live) = (self.table.encoded(), &mut self.live);
         let memory = RefCell::new(&mut live.memory);
         let still_there = |copied: &PageSet| {
@@ -76,8 +78,6 @@ impl Producer {
             now: unix_ns(),
             visible: self.notifier.clone(),
         };
-        let bytes = self.dirty.bound().len() as u64 * self.live.span.page_size as u64;
-        self.store.lock().set_reserved_bytes(bytes);
         let (service, copiers) = (&self.service, &self.copiers);
         // SAFETY: live memory is unmapped only after the copiers have ended. The pages are mapped,
         // or were found readable. `&mut self` excludes writers during the call. Deferred chunks are
