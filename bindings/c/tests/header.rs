@@ -79,6 +79,7 @@ fn sources() -> Vec<PathBuf> {
         "publish",
         "meshes",
         "buffers",
+        "adopted",
         "observer",
         "version",
         "groups",
