@@ -307,3 +307,112 @@ impl Segments {
         pages.len() * self.page_size
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::mem::page_size;
+    use proptest::prelude::*;
+
+    const PAGES: usize = 24;
+
+    /// A region of `PAGES` pages of ones, and arrays in memory of twos.
+    fn list(arrays: &[(usize, usize, usize)]) -> (Segments, Vec<u8>, Vec<u8>) {
+        let size = page_size();
+        let own = vec![1; (PAGES + 1) * size];
+        let other = vec![2; (PAGES + 1) * size];
+        let aligned = |memory: &[u8]| memory.as_ptr().expose_provenance().next_multiple_of(size);
+        let segments = Segments::new(aligned(&own), size);
+        for (first, start, len) in arrays {
+            let at = aligned(&other) + first * size + start;
+            segments.insert(Arc::new(Segment::new(at..at + len, *first, size)));
+        }
+        (segments, own, other)
+    }
+
+    proptest! {
+        #[test]
+        fn pages_have_the_bytes_of_their_segment_and_zeros_beside_arrays(
+            (a, b) in ((0usize..4000, 1usize..20_000), (0usize..4000, 1usize..20_000)),
+            (first, len) in (0..PAGES, 1..PAGES),
+        ) {
+            let size = page_size();
+            // Two arrays with room for six pages each, from pages 3 and 12 on.
+            let arrays = [(3, a.0, a.1), (12, b.0, b.1)];
+            let (segments, _own, _other) = list(&arrays);
+            let pages = first..(first + len).min(PAGES);
+            let mut wanted = vec![1u8; PAGES * size];
+            for (first, start, len) in arrays {
+                let last = first + (start + len).div_ceil(size);
+                wanted[first * size..last * size].fill(0);
+                wanted[first * size + start..first * size + start + len].fill(2);
+            }
+            let wanted = &wanted[pages.start * size..pages.end * size];
+            let mut copied = vec![9u8; pages.len() * size];
+            // SAFETY: the buffer has room for the pages, and all memory is that of this test.
+            unsafe { segments.copy(&pages, copied.as_mut_ptr(), Stores::Cached) }.unwrap();
+            prop_assert!(copied == wanted);
+            let mut seen = Vec::new();
+            let mut numbers = Vec::new();
+            let mut look = |page, bytes: &[u8]| {
+                numbers.push(page);
+                seen.extend_from_slice(bytes);
+                Ok(())
+            };
+            // SAFETY: as above.
+            unsafe { segments.look_at(&pages, &mut look) }.unwrap();
+            prop_assert!(seen == wanted);
+            prop_assert!(numbers.into_iter().eq(pages));
+        }
+
+        #[test]
+        fn writing_a_page_changes_the_array_and_nothing_beside_it(
+            start in 0usize..4000, len in 1usize..9000, page in 0usize..3,
+        ) {
+            let size = page_size();
+            let (segments, _own, other) = list(&[(5, start, len)]);
+            let pages = (start + len).div_ceil(size);
+            let page = page.min(pages - 1);
+            // SAFETY: the page is an adopted one, of memory of this test.
+            unsafe { segments.write(5 + page, &vec![7; size]) }.unwrap();
+            let base = segments.adopted()[0].bytes.start - start - other.as_ptr().addr();
+            let inside = |i: usize| (page * size..(page + 1) * size).contains(&i);
+            let own = |i: usize| (start..start + len).contains(&i);
+            let wanted = |i: usize| if inside(i) && own(i) { 7 } else { 2 };
+            prop_assert!((0..pages * size).all(|i| other[base + i] == wanted(i)));
+        }
+    }
+
+    #[test]
+    fn arrays_know_which_of_their_pages_are_whole() {
+        let size = page_size();
+        let whole = |bytes: Range<usize>| Segment::new(bytes, 10, size).whole();
+        assert_eq!(whole(0..3 * size), 10..13);
+        assert_eq!(whole(8..3 * size), 11..13);
+        assert_eq!(whole(8..3 * size - 8), 11..12);
+        assert_eq!(whole(8..16), 11..11);
+        assert_eq!(whole(8..size + 8), 11..11);
+    }
+
+    #[test]
+    fn arrays_at_low_addresses_lie_before_the_region_that_would_surround_them() {
+        let size = page_size();
+        let segment = Segment::new(3 * size + 5..9 * size, 1000, size);
+        assert_eq!(segment.address(1000), 3 * size);
+        assert_eq!(segment.own(&(1000..1001)), 3 * size + 5..4 * size);
+    }
+
+    #[test]
+    fn array_that_is_not_there_is_an_error_and_is_remembered() {
+        let (segments, ..) = list(&[]);
+        let size = page_size();
+        segments.insert(Arc::new(Segment::new(size..2 * size, 4, size)));
+        let mut to = vec![0; size];
+        // SAFETY: the buffer has room for the page.
+        let copied = unsafe { segments.copy(&(4..5), to.as_mut_ptr(), Stores::Cached) };
+        assert_eq!(copied.unwrap_err().raw_os_error(), Some(libc::EFAULT));
+        assert!(segments.adopted()[0].was_unreadable());
+        segments.remove(&(4..5));
+        assert_eq!(segments.address(4), segments.base() + 4 * size);
+    }
+}

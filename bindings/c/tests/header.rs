@@ -82,6 +82,7 @@ fn sources() -> Vec<PathBuf> {
         "publish",
         "meshes",
         "buffers",
+        "adopted",
         "observer",
         "version",
         "groups",
