@@ -12,6 +12,7 @@
 //! | [`offer`] | what agents offer, and how offers are merged |
 //! | [`transport`] | the traits of rounds, exchanges and messages, and rounds by channels |
 //! | [`node`] | what runs on a node: the agent, and what is done with agreed steps |
+//! | [`relay`] | agreed steps go to analysis nodes |
 //! | [`notice`] | the region in which agreed steps are published |
 //! | `mpi` | rounds, exchanges and messages by MPI (feature `mpi`) |
 //! | `program` | the program `tcasm-agent` (feature `mpi`) |
@@ -27,6 +28,7 @@ pub mod offer;
 #[cfg(feature = "mpi")]
 pub mod program;
 pub mod regions;
+pub mod relay;
 pub mod transport;
 
 pub use agreement::{Agent, AgentError, Agreed, Decision, Rule, Settings};

@@ -74,7 +74,10 @@ impl MpiExchange {
             all: vec![0; total as usize],
             lengths,
         };
-        let (from, to) = (buffers.mine.as_ptr().cast(), buffers.all.as_mut_ptr().cast());
+        let (from, to) = (
+            buffers.mine.as_ptr().cast(),
+            buffers.all.as_mut_ptr().cast(),
+        );
         let (counts, starts) = (buffers.lengths.as_ptr(), buffers.starts.as_ptr());
         let count = buffers.mine.len() as c_int;
         // SAFETY: each agent gives as many bytes as it has said, and the result has room for the
@@ -82,9 +85,7 @@ impl MpiExchange {
         unsafe {
             Pending::start(what, buffers, |request| {
                 let kind = ffi::RSMPI_UINT8_T;
-                ffi::MPI_Iallgatherv(
-                    from, count, kind, to, counts, starts, kind, raw, request,
-                )
+                ffi::MPI_Iallgatherv(from, count, kind, to, counts, starts, kind, raw, request)
             })
         }
     }

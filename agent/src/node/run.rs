@@ -42,16 +42,21 @@ pub struct Node<T> {
 }
 
 impl<T: Transport> Node<T> {
-    /// Returns the node of an agent of `group`. All nodes have the same uses in the same order, at
+    /// Returns the node of an agent of these regions. All nodes have the same uses in the same order, at
     /// most 28.
     ///
     /// # Panics
     ///
     /// Panics if there are more uses.
-    pub fn new(group: &str, transport: T, settings: Settings, uses: Vec<Box<dyn Use>>) -> Self {
+    pub fn new(
+        regions: Observed,
+        transport: T,
+        settings: Settings,
+        uses: Vec<Box<dyn Use>>,
+    ) -> Self {
         assert!(uses.len() <= MOST_USES, "{} uses", uses.len());
         Node {
-            agent: Agent::new(Observed::new(group), transport, settings),
+            agent: Agent::new(regions, transport, settings),
             uses,
             ends_with_job: true,
             ranks: RanksHere::None,

@@ -61,7 +61,10 @@ impl<X: Exchange> Notice<X> {
             agents: self.whose.agents,
             newest: *newest,
         };
-        if self.region.publish(version.step(), version.time(), &attrs)? {
+        if self
+            .region
+            .publish(version.step(), version.time(), &attrs)?
+        {
             self.published = self.next.take().map(|(step, _)| step);
         }
         Ok(())
@@ -98,7 +101,10 @@ impl<X: Exchange> Notice<X> {
 impl<X: Exchange> Use for Notice<X> {
     fn decided(&mut self, round: Round<'_>) -> Result<(), UseError> {
         if let Some(agreed) = round.agreed
-            && self.published.as_ref().is_none_or(|old| old.of != agreed.of)
+            && self
+                .published
+                .as_ref()
+                .is_none_or(|old| old.of != agreed.of)
         {
             let lag = round.decision.lag.unwrap_or(0);
             self.own = BlockTable::of(&self.whose.host, &agreed.pin);

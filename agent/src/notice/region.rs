@@ -4,7 +4,7 @@ use super::blocks::BlockTable;
 use tcasm_core::field::{DType, FieldDesc};
 use tcasm_core::group::{AgreedAttrs, BLOCKS, agreed_region};
 use tcasm_producer::{
-    Captured, CaptureMode, CreateError, DefineError, Producer, PublishError, ViewError,
+    CaptureMode, Captured, CreateError, DefineError, Producer, PublishError, ViewError,
 };
 use thiserror::Error;
 

@@ -41,6 +41,14 @@ pub struct Arguments {
     /// Appoints this step
     #[arg(long, value_name = "STEP")]
     pub at: Option<u64>,
+    /// Makes this node an analysis node: it receives the agreed steps of the others, and has them
+    /// in regions with the names of the ranks' own
+    ///
+    /// It must have no ranks. Give the option to some agents only:
+    /// `mpirun -n 3 tcasm-agent heat : -n 1 tcasm-agent heat --relay`, where the last one is on
+    /// another node. The window must be at least 3.
+    #[arg(long)]
+    pub relay: bool,
     /// Waits for the next run when the job has ended
     #[arg(long)]
     pub stay: bool,

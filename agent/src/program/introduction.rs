@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use thiserror::Error;
 
+/// The least window with a relay: one step is being sent, one is what changes are against, and one
+/// is the next candidate.
+const RELAY_WINDOW: u8 = 3;
+
 /// What an agent tells the others about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Introduction {
@@ -14,6 +18,8 @@ pub(super) struct Introduction {
     group: String,
     rule: String,
     stay: bool,
+    pub(super) relay: bool,
+    window: u8,
 }
 
 /// Why the agents cannot work together.
@@ -30,7 +36,20 @@ pub(super) enum Differing {
         host: String,
         found: String,
     },
-    #[error("agent {agent} cannot be understood ({source}); start all agents with the same program")]
+    #[error("all agents have --relay; start one without it on each node with ranks")]
+    OnlyRelays,
+    #[error(
+        "agent {agent} on {host:?} has --window {window}, and a relay needs at least \
+         {RELAY_WINDOW}"
+    )]
+    Window {
+        agent: usize,
+        host: String,
+        window: u8,
+    },
+    #[error(
+        "agent {agent} cannot be understood ({source}); start all agents with the same program"
+    )]
     Unknown {
         agent: usize,
         source: serde_json::Error,
@@ -47,6 +66,8 @@ impl Introduction {
             group: arguments.group.clone(),
             rule: format!("{:?}", arguments.settings().rule),
             stay: arguments.stay,
+            relay: arguments.relay,
+            window: arguments.window,
         }
     }
 
@@ -101,7 +122,25 @@ fn compare(all: &[Introduction]) -> Result<(), Differing> {
             }
         }
     }
-    Ok(())
+    check_relays(all)
+}
+
+fn check_relays(all: &[Introduction]) -> Result<(), Differing> {
+    if !all.iter().any(|other| other.relay) {
+        return Ok(());
+    }
+    if all.iter().all(|other| other.relay) {
+        return Err(Differing::OnlyRelays);
+    }
+    let narrow = all.iter().position(|other| other.window < RELAY_WINDOW);
+    match narrow {
+        None => Ok(()),
+        Some(agent) => Err(Differing::Window {
+            agent,
+            host: all[agent].host.clone(),
+            window: all[agent].window,
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -127,5 +166,10 @@ mod tests {
             let error = compare(&[first.clone(), told("b", words)]).unwrap_err();
             assert!(error.to_string().contains("agent 1 on \"b\""), "{error}");
         }
+        let relay = told("b", &["heat", "--every", "10", "--relay"]);
+        assert!(compare(&[first.clone(), relay.clone()]).is_ok());
+        assert!(compare(&[relay.clone(), relay.clone()]).is_err());
+        let narrow = told("c", &["heat", "--every", "10", "--window", "2"]);
+        assert!(compare(&[first, narrow, relay]).is_err());
     }
 }

@@ -5,10 +5,13 @@ use super::introduction::Introduction;
 use super::signals::Signals;
 use super::status::{Failure, Status};
 use crate::agreement::Decision;
-use crate::mpi::{Job, MpiExchange, MpiRounds};
+use crate::mpi::{Job, MpiExchange, MpiPost, MpiRounds};
 use crate::node::{End, Node, RanksHere, Use, UseError};
 use crate::notice::{Notice, Whose};
+use crate::regions::Observed;
+use crate::relay::{Relay, RelayStats};
 use std::io::Write;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// How long the agent sleeps before it looks again. Each look reads the indexes of local regions.
@@ -25,6 +28,8 @@ pub struct Place {
     pub rank: usize,
     /// The names of the hosts of all agents.
     pub hosts: Vec<String>,
+    /// The numbers of the agents on analysis nodes.
+    pub relays: Vec<usize>,
 }
 
 /// The uses that a program adds, or why it cannot.
@@ -46,17 +51,21 @@ pub fn run(arguments: Arguments, uses: impl FnOnce(&Place) -> MadeUses) -> i32 {
     let Job {
         rounds,
         exchange,
-        post: _post,
+        post,
         rank,
         agents: _,
         universe,
     } = job;
-    match live(&arguments, rank, rounds, exchange, &signals, uses) {
+    let connections = (rounds, exchange, post);
+    match live(&arguments, rank, connections, &signals, uses) {
         Ok(()) => Status::Ended as i32,
         // The others cannot be told: they may be gone.
         Err(None) => universe.abort(Status::Ended as i32),
         Err(Some(failure)) => {
-            eprintln!("tcasm-agent {rank} of group {:?}: {failure}", arguments.group);
+            eprintln!(
+                "tcasm-agent {rank} of group {:?}: {failure}",
+                arguments.group
+            );
             universe.abort(failure.status() as i32)
         }
     }
@@ -65,15 +74,16 @@ pub fn run(arguments: Arguments, uses: impl FnOnce(&Place) -> MadeUses) -> i32 {
 fn live(
     arguments: &Arguments,
     rank: usize,
-    rounds: MpiRounds,
-    mut exchange: MpiExchange,
+    (rounds, mut exchange, post): (MpiRounds, MpiExchange, MpiPost),
     signals: &Signals,
     uses: impl FnOnce(&Place) -> MadeUses,
 ) -> Result<(), Option<Failure>> {
     let own = Introduction::of(arguments, &host());
     let all = own.exchange(&mut exchange).map_err(|e| Some(e.into()))?;
+    let relays = |(agent, other): (usize, &Introduction)| other.relay.then_some(agent);
     let place = Place {
         rank,
+        relays: all.iter().enumerate().filter_map(relays).collect(),
         hosts: all.into_iter().map(|other| other.host).collect(),
     };
     let whose = Whose {
@@ -83,12 +93,22 @@ fn live(
     };
     let notice = Notice::new(whose, exchange).map_err(|e| Some(e.into()))?;
     let mut all: Vec<Box<dyn Use>> = vec![Box::new(notice)];
-    all.extend(uses(&place).map_err(|e| Some(Failure::Use(e)))?);
-    let node = Node::new(&arguments.group, rounds, arguments.settings(), all);
-    let report = Report {
+    let mut report = Report {
         prints: rank == 0 && !arguments.quiet,
         ranks: RanksHere::None,
+        relay: None,
     };
+    if !place.relays.is_empty() {
+        let relay = Relay::new(rank, place.relays.clone(), post);
+        report.relay = Some(relay.stats());
+        all.push(Box::new(relay));
+    }
+    all.extend(uses(&place).map_err(|e| Some(Failure::Use(e)))?);
+    let regions = match arguments.relay {
+        true => Observed::nothing(),
+        false => Observed::new(&arguments.group),
+    };
+    let node = Node::new(regions, rounds, arguments.settings(), all);
     report.line(&format!("agents: {}", place.hosts.join(" ")));
     follow(node.stay(arguments.stay), signals, report)
 }
@@ -118,6 +138,7 @@ fn follow(
                 End::JobOver => "the job has ended",
                 End::Stopped => "an agent was told to end",
             });
+            report.relayed();
             return Ok(());
         }
         std::thread::sleep(match node.ranks() {
@@ -132,9 +153,18 @@ fn follow(
 struct Report {
     prints: bool,
     ranks: RanksHere,
+    relay: Option<Rc<RelayStats>>,
 }
 
 impl Report {
+    fn relayed(&self) {
+        if let Some(stats) = &self.relay {
+            let (steps, sent) = (stats.steps.get(), stats.sent_bytes.get());
+            let all = stats.all_bytes.get();
+            self.line(&format!("relayed steps={steps} bytes={sent} of={all}"));
+        }
+    }
+
     fn line(&self, text: &str) {
         if self.prints {
             // Nobody may read it any more.
@@ -160,7 +190,10 @@ impl Report {
         let run = node.agent().agreed().map(|held| held.pin.run().to_owned());
         if let (Some(agreed), Some(run)) = (decision.agreed, run) {
             let lag = decision.lag.unwrap_or(0);
-            self.line(&format!("agreed step {} of run {run}, lag {lag}", agreed.step));
+            self.line(&format!(
+                "agreed step {} of run {run}, lag {lag}",
+                agreed.step
+            ));
         }
     }
 }

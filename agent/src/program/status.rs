@@ -5,6 +5,7 @@ use crate::agreement::AgentError;
 use crate::mpi::MpiError;
 use crate::node::{NodeError, UseError};
 use crate::notice::NoticeError;
+use crate::transport::Suspicion;
 use thiserror::Error;
 
 /// The exit statuses. `--help` explains them to users.
@@ -50,7 +51,11 @@ impl Failure {
             Failure::Differing(Differing::Lost(_)) => Status::Lost,
             Failure::Differing(_) => Status::Usage,
             Failure::Notice(_) => Status::Notice,
-            Failure::Node(NodeError::Use(_)) | Failure::Use(_) => Status::Use,
+            Failure::Node(NodeError::Use(error)) | Failure::Use(error) => match error {
+                error if error.is::<Suspicion>() => Status::Lost,
+                error if error.is::<NoticeError>() => Status::Notice,
+                _ => Status::Use,
+            },
             Failure::Node(NodeError::Agent(error)) => match error {
                 AgentError::Suspicion(_) => Status::Lost,
                 AgentError::Offer(_) => Status::Usage,
