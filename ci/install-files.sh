@@ -37,7 +37,8 @@ data=${DESTDIR:-}$datadir
 lib=${DESTDIR:-}$prefix/lib
 man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
-read -ra select <<<"${SELECT:--p tcasm -p tcasm-c -p tcasm-preload --bins --lib --features tcasm/pages}"
+packages="-p tcasm -p tcasm-c -p tcasm-preload --bins --lib --features tcasm/pages"
+read -ra select <<<"${SELECT:-$packages}"
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
 library=$built/library-of-tcasm
