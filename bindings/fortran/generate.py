@@ -73,6 +73,8 @@ def argument(text, known):
         return name, f"character(kind=c_char), intent(in), optional :: {name}(*)"
     if kind in NUMBERS:
         return name, f"{NUMBERS[kind]}, value :: {name}"
+    if kind == "tcasm_all_gather":
+        return name, f"type(c_funptr), value :: {name}"
     if kind == "const char *const *":
         return name, f"type(c_ptr), intent(in), optional :: {name}(*)"
     if match := re.fullmatch(r"const (\w+) \*", kind):

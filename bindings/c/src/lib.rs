@@ -11,12 +11,14 @@
 mod array;
 mod attrs;
 mod border;
+mod buffer;
 mod buffers;
 mod call;
 mod constants;
 mod field_options;
 mod groups;
 mod handles;
+mod host_buffer_options;
 mod host_buffers;
 mod meshes;
 mod observer;
