@@ -11,7 +11,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent / "c/include/tcasm.h"
-BEFORE_FIELDS = "errors attrs source options producer meshes version observer hostbuffers".split()
+BEFORE_FIELDS = (
+    "errors attrs source options producer meshes version observer hostbuffers transfers"
+).split()
 
 # Kind: type, dtype, the unsigned dtype of the same size.
 KINDS = {

@@ -11,6 +11,7 @@
 //! The functions here check everything else: null, UTF-8, alignment, and that lengths are possible.
 
 use crate::status::Failure;
+use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
@@ -251,6 +252,9 @@ pub struct Hook {
     context: usize,
 }
 
+/// The buffers of functions that have failed.
+static KEPT: Mutex<Vec<(Vec<u8>, Vec<u8>)>> = Mutex::new(Vec::new());
+
 impl Hook {
     pub fn new(
         function: extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize, f64) -> c_int,
@@ -270,7 +274,7 @@ impl Hook {
         match (self.function)(context, from, to, mine.len(), timeout) {
             0 => Ok(all),
             status => {
-                std::mem::forget((mine, all));
+                KEPT.lock().push((mine, all));
                 Err(status)
             }
         }
