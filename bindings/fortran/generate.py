@@ -12,7 +12,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent / "c/include/tcasm.h"
-BEFORE_FIELDS = "errors attrs source options producer meshes version observer hostbuffers".split()
+BEFORE_FIELDS = (
+    "errors attrs source options producer meshes version observer hostbuffers transfers"
+).split()
 
 # Kind: type, dtype, the unsigned dtype of the same size.
 KINDS = {
@@ -74,6 +76,8 @@ def argument(text, known):
         return name, f"character(kind=c_char), intent(in), optional :: {name}(*)"
     if kind in NUMBERS:
         return name, f"{NUMBERS[kind]}, value :: {name}"
+    if kind == "tcasm_all_gather":
+        return name, f"type(c_funptr), value :: {name}"
     if kind == "const char *const *":
         return name, f"type(c_ptr), intent(in), optional :: {name}(*)"
     if match := re.fullmatch(r"const (\w+) \*", kind):

@@ -173,7 +173,7 @@
 #define TCASM_BASE 9
 
 /**
- * The number of threads that copy [chosen from the number of processors].
+ * The number of threads that copy, at most 256 [chosen from the number of processors].
  */
 #define TCASM_COPIERS 10
 
@@ -498,6 +498,11 @@ typedef struct tcasm_group_version tcasm_group_version;
 typedef struct tcasm_host_buffer tcasm_host_buffer;
 
 /**
+ * The options of a host buffer that is not created yet.
+ */
+typedef struct tcasm_host_buffer_options tcasm_host_buffer_options;
+
+/**
  * Declared memory of an owner, mapped here.
  */
 typedef struct tcasm_mapped tcasm_mapped;
@@ -714,6 +719,19 @@ typedef struct tcasm_stamp {
    */
   uint64_t published;
 } tcasm_stamp;
+
+/**
+ * A function that gives `bytes` bytes at `mine` to all hosts, and stores those of all hosts, one
+ * after another and in the same order everywhere, at `all`. It returns 0, or anything else if that
+ * fails or takes more than `timeout` seconds: then it is not called again, and the library keeps
+ * the memory at both addresses for ever, because an operation that has not ended may still use it.
+ * It is called by the thread that creates the buffer, and must return: no exception, no longjmp.
+ */
+typedef int (*tcasm_all_gather)(void *context,
+                                const void *mine,
+                                void *all,
+                                size_t bytes,
+                                double timeout);
 
 /**
  * A piece of memory.
@@ -1075,8 +1093,8 @@ int tcasm_set_unused(struct tcasm_producer *producer,
                      const char *name);
 
 /**
- * Makes another buffer like that of field `name`, and stores its handle and its address. It lives
- * as long as the region. `tcasm_bind` exchanges the two.
+ * Makes another buffer like that of field `name`, and stores its handle and its address. It and
+ * its handle live as long as the region. `tcasm_bind` exchanges the two.
  */
 int tcasm_buffer_like(struct tcasm_producer *producer,
                       const char *name,
@@ -1405,7 +1423,8 @@ int tcasm_group_member(struct tcasm_group_version *group,
  * ranks (`tcasm_options_set_part`), each with at most as many bytes of fields as `sizes` says; it
  * may be null. If `processes` is not 0, so many processes of this host get
  * the buffer, or none does. Waits for them for up to `timeout` seconds.
- * `tcasm_host_buffer_close` ends it here.
+ * `tcasm_host_buffer_close` ends it here. `tcasm_host_buffer_create` has more options, among them
+ * the agreement with other hosts.
  */
 int tcasm_host_buffer_open(const char *job,
                            size_t count,
@@ -1461,6 +1480,87 @@ int tcasm_options_set_part(struct tcasm_options *options,
                            struct tcasm_host_buffer *buffer,
                            const char *name,
                            uint32_t rank);
+
+/**
+ * Makes options without a section. `tcasm_host_buffer_options_free` ends them.
+ */
+int tcasm_host_buffer_options_new(struct tcasm_host_buffer_options **options);
+
+/**
+ * Ends options. Buffers that were created with them stay as they are.
+ */
+int tcasm_host_buffer_options_free(struct tcasm_host_buffer_options *options);
+
+/**
+ * Adds a section of `bytes` bytes. `flags` has `TCASM_SECTION_LOCKED` and the like, added up.
+ */
+int tcasm_host_buffer_options_add(struct tcasm_host_buffer_options *options,
+                                  const char *name,
+                                  size_t bytes,
+                                  uint32_t flags);
+
+/**
+ * Adds a section for the regions of `ranks` ranks (`tcasm_options_set_part`), each with at most
+ * `bytes` bytes of fields.
+ */
+int tcasm_host_buffer_options_add_regions(struct tcasm_host_buffer_options *options,
+                                          const char *name,
+                                          uint32_t ranks,
+                                          size_t bytes);
+
+/**
+ * Places a section on nodes of memory (NUMA): on one, or on several in turn. Without this, a page
+ * lies where it is touched first.
+ */
+int tcasm_host_buffer_options_set_nodes(struct tcasm_host_buffer_options *options,
+                                        const char *name,
+                                        const uint32_t *nodes,
+                                        size_t count);
+
+/**
+ * Lets `count` processes of this host take part: all of them get the buffer, or none does.
+ */
+int tcasm_host_buffer_options_set_processes(struct tcasm_host_buffer_options *options,
+                                            size_t count);
+
+/**
+ * Accepts this address only, a multiple of 2 MiB. Without this, it follows from the name of the
+ * job.
+ */
+int tcasm_host_buffer_options_set_address(struct tcasm_host_buffer_options *options,
+                                          size_t address);
+
+/**
+ * Agrees with the other hosts of the job through a rendezvous (`tcasm hostbuffer serve`) at
+ * `address`, such as `login1:4711`. The file `secret` is the one that the rendezvous has; other
+ * users must not be able to read it.
+ */
+int tcasm_host_buffer_options_set_rendezvous(struct tcasm_host_buffer_options *options,
+                                             const char *address,
+                                             const char *secret);
+
+/**
+ * Agrees with the other hosts of the job by a function of the program, such as an operation of
+ * MPI (`tcasm_mpi.h`). There are `hosts` hosts. `processes` processes of this one take part, and
+ * with `leads` = 1 this process is the one of them that calls the function. `context` is passed to
+ * it, and must be valid until the buffer is created.
+ */
+int tcasm_host_buffer_options_set_all_gather(struct tcasm_host_buffer_options *options,
+                                             tcasm_all_gather function,
+                                             void *context,
+                                             uint32_t hosts,
+                                             size_t processes,
+                                             int leads);
+
+/**
+ * Creates the host buffer of `job` with these options, or attaches to it: at the same address in
+ * all processes of all its hosts. Waits for them for up to `timeout` seconds.
+ * `tcasm_host_buffer_close` ends it here.
+ */
+int tcasm_host_buffer_create(const char *job,
+                             struct tcasm_host_buffer_options *options,
+                             double timeout,
+                             struct tcasm_host_buffer **buffer);
 
 /**
  * Begins to serve peers: those of this user, or with `everyone` = 1 those of all users, who still

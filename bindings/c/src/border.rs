@@ -11,7 +11,8 @@
 //! The functions here check everything else: null, UTF-8, alignment, and that lengths are possible.
 
 use crate::status::Failure;
-use std::ffi::{CStr, CString, c_char, c_void};
+use parking_lot::Mutex;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 use tcasm_core::field::FieldDesc;
@@ -254,6 +255,43 @@ pub fn adopt(
     // the producer until it is released. This crate makes no view of fields of a producer. Memory
     // that does not exist is an error.
     Ok(unsafe { producer.adopt_described(desc, data.expose_provenance()) }?)
+}
+
+/// A function of C that all hosts call together, with its context.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    function: extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize, f64) -> c_int,
+    /// The address of the context, which is passed on as it is.
+    context: usize,
+}
+
+/// The buffers of functions that have failed.
+static KEPT: Mutex<Vec<(Vec<u8>, Vec<u8>)>> = Mutex::new(Vec::new());
+
+impl Hook {
+    pub fn new(
+        function: extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize, f64) -> c_int,
+        context: *mut c_void,
+    ) -> Self {
+        let context = context.expose_provenance();
+        Hook { function, context }
+    }
+
+    /// Calls the function, which fills `all`. Fails with what it returned if that is not 0. Then
+    /// both buffers are kept for ever, because an operation that C has begun may still use them.
+    pub fn call(&self, mine: Vec<u8>, mut all: Vec<u8>, timeout: f64) -> Result<Vec<u8>, c_int> {
+        let context = std::ptr::with_exposed_provenance_mut(self.context);
+        let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+        // C promises (see `tcasm_all_gather`) that the function writes to `all` only, as many bytes
+        // as there are hosts times `mine`, and does not unwind.
+        match (self.function)(context, from, to, mine.len(), timeout) {
+            0 => Ok(all),
+            status => {
+                KEPT.lock().push((mine, all));
+                Err(status)
+            }
+        }
+    }
 }
 
 /// Publishes versions of memory of C.

@@ -4,6 +4,7 @@ use crate::adopted::LostNames;
 use crate::array::tcasm_array;
 use crate::attrs::{Attrs, values};
 use crate::border::{Count, List, Out, Sized, Text};
+use crate::buffer::Buffer;
 use crate::call::call;
 use crate::constants::dtype;
 use crate::field_options::{FieldOptions, described};
@@ -61,6 +62,7 @@ pub extern "C" fn tcasm_create(
 pub extern "C" fn tcasm_close(producer: Handle<Producer>) -> c_int {
     call(|| {
         producer.remove()?.inner.close();
+        Buffer::end_all(producer.number());
         Ok(())
     })
 }
