@@ -277,12 +277,12 @@ fn ls_and_info_show_the_agreed_step_and_how_far_it_is_behind() {
     assert_eq!(json(&["info", &group, "--json"])["agreed"], json!(null));
     let agent = agree(&group, 3);
     let expected = json!({
-        "step": 3, "time": 1.5, "run": "one", "lag": 1, "agents": 3, "alive": true
+        "step": 3, "time": 1.5, "run": "one", "lag": 2, "agents": 3, "alive": true
     });
     assert_eq!(json(&["info", &group, "--json"])["agreed"], expected);
     let text = good(&["info", &group]).out;
     assert!(
-        text.contains("agreed  step 3, t = 1.5, 1 step behind, 3 agents"),
+        text.contains("agreed  step 3, t = 1.5, 2 steps behind, 3 agents"),
         "{text}"
     );
     let rows = json(&["ls", "--json"]);
@@ -302,7 +302,7 @@ fn ls_and_info_show_the_agreed_step_and_how_far_it_is_behind() {
     assert_eq!(row["agreed"], expected);
     let text = good(&["ls"]).out;
     let line = text.lines().find(|line| line.starts_with(&group)).unwrap();
-    assert!(line.contains("3 (-1)"), "{line}");
+    assert!(line.contains("3 (-2)"), "{line}");
     drop(agent);
     assert_eq!(json(&["info", &group, "--json"])["agreed"], json!(null));
 }

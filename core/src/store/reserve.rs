@@ -1,4 +1,4 @@
-//! The reserve: slots and memory that only versions of appointed steps may use (I12).
+//! The reserve: slots and memory that only versions of appointed steps may use (I13).
 //!
 //! Skips multiply over ranks: if each of 100,000 ranks skips one step in 100,000, two thirds of all
 //! steps are missing somewhere. So steps that all ranks must have are appointed beforehand, by a

@@ -76,7 +76,14 @@ impl Builder {
             sharing: shared,
             huge_pages: huge,
         };
-        let mut live = LiveMemory::create(reservation, kind, span, gate.clone(), allowed)?;
+        let mut live = LiveMemory::create(
+            reservation,
+            kind,
+            span,
+            store.segments().clone(),
+            gate.clone(),
+            allowed,
+        )?;
         huge_pages.take(&mut live)?;
         let settings = Settings {
             nodes: store.processors_of_nodes(),

@@ -1,4 +1,4 @@
-//! I1, I3, I7 and I12: held versions never change, memory and versions stay bounded, and appointed
+//! I1, I3, I7 and I13: held versions never change, memory and versions stay bounded, and appointed
 //! steps find room.
 
 use super::common::{PAGES, bytes_of, live, newest_is, region, text, touch};
@@ -152,11 +152,11 @@ fn at_the_bound_on_versions() -> Check {
 
 /// Checks that an observer which holds every version of steps that are not appointed leaves room
 /// for two appointed ones, both where slots and where memory are short.
-pub fn i12_other_steps_leave_room_for_appointed_ones() -> Check {
+pub fn i13_other_steps_leave_room_for_appointed_ones() -> Check {
     let every = NonZeroU64::new(10).ok_or("not zero")?;
     let region_bytes = (PAGES * page_size()) as u64;
     for (versions, memory) in [(6, 100 * region_bytes), (32, 6 * region_bytes)] {
-        let name = name("i12");
+        let name = name("i13");
         let settings = |b: Builder| b.versions(versions).memory(memory).reserve_for_every(every);
         let (mut producer, field) = region(&name, settings)?;
         let mut observer = Observer::attach(&name).map_err(text)?;
