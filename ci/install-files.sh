@@ -4,11 +4,13 @@
 # nothing else: docs/userfaultfd.md says how an administrator puts the udev rule and the group of
 # packaging/ into effect.
 #   install-files.sh build | install | uninstall
+# With AGENT=1, also the program tcasm-agent, which needs MPI, its compiler wrapper and libclang.
 # Variables:
 #   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR, DATADIR, LIBDIR and INCLUDEDIR are
 #            below it if they are relative
 #   DESTDIR  a folder that stands for / while a package is made [none]
 #   PROFILE  the profile of cargo [release]
+#   AGENT    1 to build and install tcasm-agent [0]. `uninstall` always removes it
 #   SELECT   the packages, targets and features that cargo builds
 #            [-p tcasm -p tcasm-c -p tcasm-preload --bins --lib --features tcasm/pages]
 set -euo pipefail
@@ -39,6 +41,7 @@ man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
 packages="-p tcasm -p tcasm-c -p tcasm-preload --bins --lib --features tcasm/pages"
 read -ra select <<<"${SELECT:-$packages}"
+[ "${AGENT:-0}" != 1 ] || select+=(-p tcasm-agent --features tcasm-agent/mpi)
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
 library=$built/library-of-tcasm
@@ -90,6 +93,9 @@ check_commands() {
 # each ACTION: calls ACTION with the mode, the source and the target of each file.
 each() {
     "$1" 755 "$built/tcasm" "$bin/tcasm"
+    if [ "${AGENT:-0}" = 1 ] || [ "$1" = remove ]; then
+        "$1" 755 "$built/tcasm-agent" "$bin/tcasm-agent"
+    fi
     "$1" 644 "$pages/tcasm.1" "$man/tcasm.1"
     local command
     for command in "${commands[@]}"; do

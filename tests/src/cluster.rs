@@ -92,11 +92,9 @@ impl Cluster {
         for (i, part) in parts.iter().enumerate() {
             arguments.extend((i > 0).then(|| ":".to_owned()));
             let count = part.processes.to_string();
-            match self.namespaces {
-                Some(_) => {
-                    arguments.extend(["-host".to_owned(), format!("{}:{count}", name(part.host))])
-                }
-                None => {}
+            if self.namespaces.is_some() {
+                let place = format!("{}:{count}", name(part.host));
+                arguments.extend(["-host".to_owned(), place]);
             }
             arguments.extend(["-n".to_owned(), count.clone()]);
             if self.namespaces.is_none() {

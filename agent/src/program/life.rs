@@ -77,9 +77,9 @@ fn live(
     (rounds, mut exchange, post): (MpiRounds, MpiExchange, MpiPost),
     signals: &Signals,
     uses: impl FnOnce(&Place) -> MadeUses,
-) -> Result<(), Option<Failure>> {
+) -> Result<(), Option<Box<Failure>>> {
     let own = Introduction::of(arguments, &host());
-    let all = own.exchange(&mut exchange).map_err(|e| Some(e.into()))?;
+    let all = own.exchange(&mut exchange).map_err(failed)?;
     let relays = |(agent, other): (usize, &Introduction)| other.relay.then_some(agent);
     let place = Place {
         rank,
@@ -91,7 +91,7 @@ fn live(
         host: own.host,
         agents: u32::try_from(place.hosts.len()).unwrap_or(u32::MAX),
     };
-    let notice = Notice::new(whose, exchange).map_err(|e| Some(e.into()))?;
+    let notice = Notice::new(whose, exchange).map_err(failed)?;
     let mut all: Vec<Box<dyn Use>> = vec![Box::new(notice)];
     let mut report = Report {
         prints: rank == 0 && !arguments.quiet,
@@ -103,7 +103,7 @@ fn live(
         report.relay = Some(relay.stats());
         all.push(Box::new(relay));
     }
-    all.extend(uses(&place).map_err(|e| Some(Failure::Use(e)))?);
+    all.extend(uses(&place).map_err(|error| failed(Failure::Use(error)))?);
     let regions = match arguments.relay {
         true => Observed::nothing(),
         false => Observed::new(&arguments.group),
@@ -119,7 +119,7 @@ fn follow(
     mut node: Node<MpiRounds>,
     signals: &Signals,
     mut report: Report,
-) -> Result<(), Option<Failure>> {
+) -> Result<(), Option<Box<Failure>>> {
     let start = Instant::now();
     let mut told: Option<Instant> = None;
     loop {
@@ -131,7 +131,7 @@ fn follow(
             }
         }
         let turn = node.turn(start.elapsed());
-        let (decision, end) = turn.map_err(|error| Some(error.into()))?;
+        let (decision, end) = turn.map_err(failed)?;
         report.of(decision.as_ref(), &node);
         if let Some(end) = end {
             report.line(match end {
@@ -147,6 +147,11 @@ fn follow(
             _ => AGAIN_IDLE,
         });
     }
+}
+
+/// Returns the error of an agent that cannot go on.
+fn failed(error: impl Into<Failure>) -> Option<Box<Failure>> {
+    Some(Box::new(error.into()))
 }
 
 /// Lines on standard output about what happens.

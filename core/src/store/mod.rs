@@ -4,6 +4,7 @@
 //! `state` holds the store itself, and its parts are beside it: `ring`, `recent`, `batch`, `handed`
 //! and `in_flight`. Each of the other files is one thing that the store does.
 
+mod appointed;
 mod assemble;
 mod audit;
 mod batch;
@@ -29,9 +30,9 @@ mod terms;
 mod tests;
 mod write;
 
+pub use appointed::RESERVED_VERSIONS;
 pub use handed::{FEWEST_VERSIONS, HandOverError};
 pub use in_flight::Settled;
-pub use reserve::RESERVED_VERSIONS;
 pub use rollback::{Patch, Recalled, Relocation};
 pub use share::ShareTarget;
 pub use state::Store;

@@ -6,36 +6,10 @@
 //!
 //! There is room for two of them, because one stays pinned until the next one is agreed.
 
+use super::appointed::RESERVED_VERSIONS;
 use super::state::Store;
 use crate::format::index::IndexError;
-use crate::testing::sabotage::{Guard, off};
 use std::num::NonZeroU64;
-
-/// The appointed versions for which there is room.
-pub const RESERVED_VERSIONS: usize = 2;
-
-/// The rule of appointments, and what is kept free for them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reserve {
-    /// Steps that are multiples of this are appointed.
-    every: Option<NonZeroU64>,
-    /// The bytes of an appointed version in which everything has changed.
-    bytes: u64,
-    /// The publish that is in progress, if any, is of an appointed step.
-    appointed: bool,
-}
-
-impl Reserve {
-    fn appoints(&self, step: u64) -> bool {
-        let every = self.every;
-        every.is_some_and(|every| step.is_multiple_of(every.get()))
-    }
-
-    /// Returns true if something is kept free now.
-    fn is_kept(&self) -> bool {
-        self.every.is_some() && !self.appointed && !off(Guard::KeepReserve)
-    }
-}
 
 impl Store {
     /// Reserves room for versions of steps that are multiples of `every`.

@@ -1,10 +1,10 @@
 //! The state of a store: its planes, its index and its live versions.
 
+use super::appointed::Reserve;
 use super::batch::Compaction;
 use super::handed::HandOvers;
 use super::in_flight::{InFlight, Settled};
 use super::recent::Recent;
-use super::reserve::Reserve;
 use super::ring::Ring;
 use super::terms::{Bounds, StoreError};
 use crate::format::index::{HeaderInfo, IndexError, IndexWriter};
