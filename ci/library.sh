@@ -3,6 +3,7 @@
 # in a folder. Links libtcasm.so from libtcasm_c.a, which cargo has built: rustc can make a shared
 # library, too, but not one with a soname and with versions of its symbols.
 #   library.sh BUILT OUT PREFIX LIBDIR INCLUDEDIR
+# CC is the compiler, which may be several words (CC="ccache gcc"), and LDFLAGS has further options.
 # BUILT is the folder of cargo with libtcasm_c.a. The last three are paths in the files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +17,10 @@ libs=(gcc_s util rt pthread m dl)
 main() {
     mkdir -p "$out"
     cp "$built/libtcasm_c.a" "$out/libtcasm.a"
-    "${CC:-cc}" -shared -o "$out/libtcasm.so.$version" -Wl,-soname,"libtcasm.so.$soversion" \
+    local compiler flags
+    read -ra compiler <<<"${CC:-cc}"
+    read -ra flags <<<"${LDFLAGS:-}"
+    "${compiler[@]}" -shared "${flags[@]}" -o "$out/libtcasm.so.$version" -Wl,-soname,"libtcasm.so.$soversion" \
         -Wl,--version-script=bindings/c/tcasm.map -Wl,--gc-sections -Wl,--no-undefined \
         -Wl,--whole-archive "$out/libtcasm.a" -Wl,--no-whole-archive "${libs[@]/#/-l}"
     python3 bindings/fortran/generate.py "$out/tcasm.f90"
@@ -29,7 +33,7 @@ main() {
 # Replaces the names in a template.
 fill() {
     sed -e "s|@prefix@|$prefix|" -e "s|@libdir@|$libdir|" -e "s|@includedir@|$includedir|" \
-        -e "s|@version@|$version|" -e "s|@soversion@|$soversion|" -e "s|@series@|${version%.*}|" \
+        -e "s|@version@|$version|" -e "s|@soversion@|$soversion|" \
         -e "s|@libs@|$(printf -- '-l%s ' "${libs[@]}")|" \
         -e "s|@cmake_libs@|$(IFS=';' && echo "${libs[*]}")|" \
         -e "s|@include_from_lib@|$(realpath -m --relative-to="$libdir" "$includedir")|"

@@ -8,15 +8,18 @@
 //!   this crate.
 #![allow(non_camel_case_types)]
 
+mod adopted;
 mod array;
 mod attrs;
 mod border;
+mod buffer;
 mod buffers;
 mod call;
 mod constants;
 mod field_options;
 mod groups;
 mod handles;
+mod host_buffer_options;
 mod host_buffers;
 mod meshes;
 mod observer;
@@ -25,5 +28,9 @@ mod producer;
 mod publish;
 mod status;
 mod transfers;
+mod transfers_gathered;
+mod transfers_peer;
+mod transfers_shared;
+mod transfers_vectored;
 mod version;
 mod waiting;

@@ -17,8 +17,12 @@ const NAMES: &[(&str, &str)] = &[
     ("GroupObserver", "tcasm_group_observer"),
     ("GroupVersion", "tcasm_group_version"),
     ("HostBuffer", "tcasm_host_buffer"),
+    ("HostBufferOptions", "tcasm_host_buffer_options"),
     ("Owner", "tcasm_owner"),
     ("Peer", "tcasm_peer"),
+    ("SharedMemory", "tcasm_shared_memory"),
+    ("Mapped", "tcasm_mapped"),
+    ("Gathered", "tcasm_gathered"),
 ];
 
 #[test]
@@ -53,7 +57,7 @@ fn the_shared_library_has_the_functions_of_the_header() {
 fn functions(header: &str) -> BTreeSet<String> {
     let declared = header
         .lines()
-        .filter(|line| !line.starts_with([' ', '#', '/', '}']));
+        .filter(|line| !line.starts_with([' ', '#', '/', '}']) && !line.starts_with("typedef"));
     let names = declared.filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next());
     names.map(str::to_owned).collect()
 }
@@ -79,11 +83,17 @@ fn sources() -> Vec<PathBuf> {
         "publish",
         "meshes",
         "buffers",
+        "adopted",
         "observer",
         "version",
         "groups",
         "host_buffers",
+        "host_buffer_options",
         "transfers",
+        "transfers_shared",
+        "transfers_vectored",
+        "transfers_gathered",
+        "transfers_peer",
         "array",
         "attrs",
     ];
@@ -100,7 +110,7 @@ fn sources() -> Vec<PathBuf> {
         );
     }
     let mut files = Vec::from(files);
-    files.extend(["border", "handles"].map(|name| format!("src/{name}.rs").into()));
+    files.extend(["border", "handles", "buffer"].map(|name| format!("src/{name}.rs").into()));
     files
 }
 

@@ -10,9 +10,11 @@
 #include "tcasm/attrs.hpp"
 #include "tcasm/error.hpp"
 #include "tcasm/handle.hpp"
+#include "tcasm/host_buffer.hpp"
 #include "tcasm/observer.hpp"
 #include "tcasm/options.hpp"
 #include "tcasm/producer.hpp"
+#include "tcasm/transfers.hpp"
 #include "tcasm/version.hpp"
 
 #endif
