@@ -69,7 +69,7 @@ private_libs() {
 # Builds the examples of all languages with CMake, into build/LANGUAGE.
 build_examples() {
     local language log=$work/cmake.log
-    for language in c cpp fortran; do
+    for language in c cpp fortran openmp; do
         cmake -S "examples/$language" -B "$work/build/$language" -DCMAKE_PREFIX_PATH="$prefix" \
             >"$log" 2>&1 && cmake --build "$work/build/$language" >>"$log" 2>&1 || {
             cat "$log" >&2

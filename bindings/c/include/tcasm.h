@@ -116,6 +116,12 @@
 #define TCASM_REFUSED -15
 
 /**
+ * The version has no values of the field: its memory in the producer was unmapped, moved or
+ * replaced.
+ */
+#define TCASM_LOST -16
+
+/**
  * A defect of the library. Please report the text of `tcasm_last_error`.
  */
 #define TCASM_INTERNAL_ERROR -100
@@ -641,6 +647,11 @@ typedef struct tcasm_receipt {
    * The time that the call took, in seconds.
    */
   double seconds;
+  /**
+   * The number of adopted fields that are lost since the last version. `tcasm_lost_name` has the
+   * names of all that are lost.
+   */
+  size_t lost;
 } tcasm_receipt;
 
 /**
@@ -1128,6 +1139,48 @@ int tcasm_mark_dirty(struct tcasm_producer *producer,
  */
 int tcasm_register_dma(struct tcasm_producer *producer,
                        const char *name);
+
+/**
+ * Makes an array that exists a field: `data` is its first element. It stays where it is, and the
+ * program goes on computing there. `shape` has `rank` extents, ghost layers included, and the
+ * array has all of these elements without gaps. `options` may be null; the field cannot be handed
+ * over. The region needs room for the array in its capacity, and up to 2 MiB more, but no memory.
+ *
+ * Until `tcasm_release_adopted`, no other thread may store to the array during calls with this
+ * producer, and it must not be freed, unmapped or moved. A program that forgets this loses the
+ * field: see `tcasm_lost_count`. Memory that was freed and stays mapped, as small blocks of
+ * `malloc` do, cannot be noticed.
+ */
+int tcasm_adopt(struct tcasm_producer *producer,
+                const char *name,
+                int dtype_number,
+                size_t rank,
+                const size_t *shape,
+                void *data,
+                struct tcasm_field_options *options);
+
+/**
+ * Ends the adoption of an array, which can then be freed. The next version has no such field. A
+ * lost field is removed as well.
+ */
+int tcasm_release_adopted(struct tcasm_producer *producer,
+                          const char *name);
+
+/**
+ * Stores the number of fields that are lost: their memory was unmapped, moved or replaced before
+ * `tcasm_release_adopted`, and publish has noticed. Versions have no values of them, and observers
+ * get `TCASM_LOST`. They are lost until they are released, or an array is adopted under their
+ * name.
+ */
+int tcasm_lost_count(struct tcasm_producer *producer,
+                     size_t *count);
+
+/**
+ * Stores the name of lost field `index`, from 0. It is valid until the region is closed.
+ */
+int tcasm_lost_name(struct tcasm_producer *producer,
+                    size_t index,
+                    const char **name);
 
 /**
  * Attaches to the region `name`. Waits for it for up to `timeout` seconds, or for ever if it is

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
+use tcasm_core::field::FieldDesc;
 use tcasm_transfer::{Access, Declaration, Gathered, Layout, Owner, Segment};
 
 /// A text from C.
@@ -242,6 +243,18 @@ pub fn declared(layout: Layout, access: Access) -> Result<Declaration, Failure> 
     // No reference of Rust to it exists: functions of this crate make such references only during
     // calls, of memory that C promises nobody else uses meanwhile.
     Ok(unsafe { Declaration::live(layout, access) }?)
+}
+
+/// Adopts an array of C as a field.
+pub fn adopt(
+    producer: &mut tcasm_producer::Producer,
+    desc: &FieldDesc,
+    data: *mut c_void,
+) -> Result<(), Failure> {
+    // SAFETY: C promises (see `tcasm_adopt`) that no thread stores to the array during calls with
+    // the producer until it is released. This crate makes no view of fields of a producer. Memory
+    // that does not exist is an error.
+    Ok(unsafe { producer.adopt_described(desc, data.expose_provenance()) }?)
 }
 
 /// A function of C that all hosts call together, with its context.

@@ -8,6 +8,7 @@
 //!   this crate.
 #![allow(non_camel_case_types)]
 
+mod adopted;
 mod array;
 mod attrs;
 mod border;

@@ -1,5 +1,6 @@
 //! Regions that C publishes, and their fields.
 
+use crate::adopted::LostNames;
 use crate::array::tcasm_array;
 use crate::attrs::{Attrs, values};
 use crate::border::{Count, List, Out, Sized, Text};
@@ -20,6 +21,7 @@ use tcasm_producer::{AnyBuffer, Captured};
 pub struct Producer {
     pub(crate) inner: Turns<tcasm_producer::Producer>,
     pub(crate) last: Last,
+    pub(crate) lost: LostNames,
 }
 object!(Producer, "producer", 4);
 
@@ -48,6 +50,7 @@ pub extern "C" fn tcasm_create(
             Ok(Producer {
                 inner: Turns::new(builder.create()?),
                 last: Last::default(),
+                lost: LostNames::default(),
             })
         })
     })

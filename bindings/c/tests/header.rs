@@ -83,6 +83,7 @@ fn sources() -> Vec<PathBuf> {
         "publish",
         "meshes",
         "buffers",
+        "adopted",
         "observer",
         "version",
         "groups",

@@ -9,7 +9,7 @@ module tcasm_fields
   use tcasm_producers
   implicit none
   private
-  public :: tcasm_add_field, tcasm_get
+  public :: tcasm_add_field, tcasm_adopt, tcasm_get
 
 contains
 

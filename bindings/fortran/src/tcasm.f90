@@ -14,7 +14,7 @@ module tcasm
   use tcasm_producers, only: tcasm_producer, tcasm_buffer, tcasm_create, tcasm_close, &
     tcasm_publish, tcasm_wait_visible, tcasm_wait_captured, tcasm_set_len, tcasm_len, &
     tcasm_set_attrs, tcasm_rollback, tcasm_last_receipt, tcasm_buffer_like, tcasm_bind, &
-    tcasm_rewrite, tcasm_register_dma, tcasm_mark_dirty
+    tcasm_rewrite, tcasm_register_dma, tcasm_mark_dirty, tcasm_release_adopted, tcasm_lost_fields
   use tcasm_meshes
   use tcasm_pinned_versions
   use tcasm_observers

@@ -66,6 +66,8 @@ class Producer:
         self.name = name
         #: The buffers that fields are bound to.
         self._bound: dict[str, Buffer] = {}
+        #: The arrays of the program that are fields.
+        self._adopted: dict[str, NDArray[Any]] = {}
         _open.add(self)
 
     def field(
@@ -93,14 +95,11 @@ class Producer:
         room for the shape, and the length that `set_len` gives it. A ``handed_over`` field is
         rewritten whole before each publish, and versions get its pages without a copy: see
         `rewrite`."""
-        kind = np.dtype(dtype)
-        if not kind.isnative:
-            raise DefineError(f"{kind} is not in the byte order of this machine")
         self._core.field(
             {
                 "name": name,
                 "shape": [shape] if isinstance(shape, int) else list(shape),
-                "dtype": kind.name,
+                "dtype": _native(dtype).name,
                 "vector": vector,
                 "variable": variable,
                 "handed_over": handed_over,
@@ -118,6 +117,70 @@ class Producer:
         )
         self._bound[name] = Buffer(self._core, self._core.bound(name), name, handed_over)
         return self[name]
+
+    def adopt(
+        self,
+        name: str,
+        array: NDArray[Any],
+        *,
+        vector: bool = False,
+        variable: bool = False,
+        ghosts: Sequence[tuple[int, int]] | None = None,
+        unit: str = "",
+        centring: str = "point",
+        on: str | None = None,
+        quantity: str | None = None,
+        origin: Sequence[float] | None = None,
+        spacing: Sequence[float] | None = None,
+        attrs: dict[str, Attr] | None = None,
+        in_checkpoints: bool = True,
+    ) -> None:
+        """Makes an array that exists a field. It stays where it is, and is tracked in place: go on
+        computing in it. It must be writable and contiguous, in C or Fortran order. The producer
+        keeps it alive until `release`, or until the producer itself is gone. ``capacity`` must
+        allow for its bytes, and for up to 2 MiB more."""
+        kind = _native(array.dtype)
+        contiguous = array.flags.c_contiguous or array.flags.f_contiguous
+        if not (contiguous and array.flags.writeable and array.size):
+            raise DefineError(
+                f"the array for field {name!r} must be contiguous and writable, and have elements, "
+                "to be adopted; adopt a copy of it, and compute in that"
+            )
+        self._core.adopt(
+            {
+                "name": name,
+                "shape": list(array.shape),
+                "dtype": kind.name,
+                "vector": vector,
+                "variable": variable,
+                "handed_over": False,
+                "order": "C" if array.flags.c_contiguous else "F",
+                "ghosts": ghosts,
+                "unit": unit,
+                "centring": centring,
+                "on": on,
+                "quantity": quantity,
+                "origin": origin,
+                "spacing": spacing,
+                "attrs": attrs or {},
+                "in_checkpoints": in_checkpoints,
+            },
+            array.ctypes.data,
+        )
+        self._adopted[name] = array
+        self._bound[name] = Buffer(self._core, self._core.bound(name), name, False)
+
+    def release(self, name: str) -> None:
+        """Ends the adoption of an array, which stays as it is. The next version has no such
+        field. A lost field is removed as well."""
+        self._core.release(name)
+        self._adopted.pop(name, None)
+        self._bound.pop(name, None)
+
+    @property
+    def lost(self) -> list[str]:
+        """The names of the adopted fields whose memory went away before `release`."""
+        return self._core.lost()
 
     def mesh(
         self,
@@ -153,6 +216,8 @@ class Producer:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Returns the live memory of a field: all that there is room for."""
+        if name in self._adopted:
+            return self._adopted[name]
         return self._buffer(name).array
 
     def _buffer(self, of: str | Buffer) -> Buffer:
@@ -181,6 +246,8 @@ class Producer:
         From publish until here arrays of it are read-only, also those that this returned before.
         Take no views of them along: a store through one would change the version. Of a field that
         is computed in place this just returns the memory."""
+        if isinstance(of, str) and of in self._adopted:
+            return self._adopted[of]
         return self._buffer(of)._rewrite()
 
     def mark_dirty(self, of: str | Buffer, first: int = 0, end: int | None = None) -> None:
@@ -264,6 +331,14 @@ class Producer:
 
     def __repr__(self) -> str:
         return f"<Producer {self.name!r}{' closed' if self.closed else ''}>"
+
+
+def _native(dtype: DTypeLike) -> np.dtype[Any]:
+    """Returns the dtype, if it is in the byte order of this machine."""
+    kind = np.dtype(dtype)
+    if not kind.isnative:
+        raise DefineError(f"{kind} is not in the byte order of this machine")
+    return kind
 
 
 @atexit.register
