@@ -31,8 +31,8 @@ def steps_of_plate():
 
 @pytest.mark.parametrize("numba", [False, True])
 def test_versions_of_the_solver_are_those_of_plain_numpy(program, numba):
-    if numba and importlib.util.find_spec("numba") is None:
-        pytest.skip("numba is not installed")
+    if numba:
+        assert importlib.util.find_spec("numba"), "the environment of the tests has it"
     begin = [] if numba else ["-c", BLOCKER]
     arguments = [str(EXAMPLE), "heat-example", "100000000", str(SIZE)]
     program(command=[sys.executable, *begin, *arguments])

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -215,6 +216,24 @@ static void wrong_options_are_refused(void)
     OK(tcasm_host_buffer_options_free(options));
 }
 
+/* A section that gets more memory at once than there is: the kernel would end programs. The limit
+   on file sizes is for the case that nothing else refuses it. */
+static void too_much_memory_is_refused(void)
+{
+    const struct rlimit limit = {1 << 30, 1 << 30};
+    const uint32_t flags[] = {TCASM_SECTION_ALLOCATED, TCASM_SECTION_LOCKED};
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    for (int i = 0; i < 2; i++) {
+        tcasm_host_buffer_options *options;
+        tcasm_host_buffer *buffer;
+        OK(tcasm_host_buffer_options_new(&options));
+        OK(tcasm_host_buffer_options_add(options, "huge", (size_t)1 << 43, flags[i]));
+        FAILS(TCASM_NOT_CREATED, tcasm_host_buffer_create(name, options, 5.0, &buffer));
+        said("more may be allocated");
+        OK(tcasm_host_buffer_options_free(options));
+    }
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -233,6 +252,7 @@ int main(int argc, char **argv)
     kill(rendezvous, SIGTERM);
     waitpid(rendezvous, NULL, 0);
     wrong_options_are_refused();
+    too_much_memory_is_refused();
 
     char command[160];
     snprintf(command, sizeof command, "rm -r '%s'", folder);
