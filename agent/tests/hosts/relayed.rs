@@ -19,7 +19,7 @@ fn start(cluster: &Cluster, group: &str, steps: &str, pause: &str) -> (Child, Ch
     parts.push(part(SOURCES, 1, &relay));
     let agents = cluster.mpirun(&parts);
     let lines = (0..=SOURCES).map(|_| wait_line(&agents, "agent ", |_| true));
-    let agent = lines.last().expect("there are agents");
+    let agent = lines.collect::<Vec<_>>().swap_remove(0);
     let words = [job.as_str(), "rank", group, steps, pause];
     let parts: Vec<_> = (0..SOURCES).map(|i| part(i, 2, &words)).collect();
     (cluster.mpirun(&parts), agents, agent)
