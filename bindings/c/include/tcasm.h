@@ -1676,6 +1676,11 @@ int tcasm_write_declared(struct tcasm_peer *peer,
                          size_t bytes);
 
 /**
+ * Sets an option of a connection: `TCASM_PEER_TRANSPORT` and the like.
+ */
+int tcasm_peer_set(struct tcasm_peer *peer, int option, int64_t value);
+
+/**
  * Makes `bytes` bytes of memory that peers can map, and stores their address. They are zeros.
  * `tcasm_shared_memory_free` ends it.
  */
@@ -1790,11 +1795,6 @@ int tcasm_gathered_cookie(struct tcasm_gathered *gathered,
  * Ends the region and its cookie. Peers and observers keep the versions that they read.
  */
 int tcasm_gathered_free(struct tcasm_gathered *gathered);
-
-/**
- * Sets an option of a connection: `TCASM_PEER_TRANSPORT` and the like.
- */
-int tcasm_peer_set(struct tcasm_peer *peer, int option, int64_t value);
 
 /**
  * Makes an empty list of attributes. `tcasm_attrs_free` ends it.

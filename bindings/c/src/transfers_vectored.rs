@@ -4,8 +4,8 @@ use crate::border::{Count, Fill, List, Out, filled, taken};
 use crate::call::call;
 use crate::handles::Handle;
 use crate::status::Failure;
-use crate::transfers::{Peer, array_layout, given, number_of, wrong};
-use crate::transfers::{tcasm_cookie, tcasm_segment};
+use crate::transfers::{array_layout, given, tcasm_cookie, tcasm_segment, wrong};
+use crate::transfers_peer::{Peer, number_of};
 use std::ffi::{c_int, c_void};
 use tcasm_transfer::{Layout, Segment};
 

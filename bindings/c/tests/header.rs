@@ -90,10 +90,10 @@ fn sources() -> Vec<PathBuf> {
         "host_buffers",
         "host_buffer_options",
         "transfers",
+        "transfers_peer",
         "transfers_shared",
         "transfers_vectored",
         "transfers_gathered",
-        "transfers_peer",
         "array",
         "attrs",
     ];
