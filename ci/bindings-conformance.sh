@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs producers and observers in Rust, C, C++, Fortran and Python with each other, and checks that
 # all agree on every field and status (bindings/conformance/README.md). Then runs the other tests in
-# Fortran.
+# Fortran and C++.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -30,6 +30,8 @@ main() {
     done
     run_pairs
     run_fortran
+    cpp bindings/cpp/tests/stream.cpp "$work/stream-cpp"
+    in_scratch "$work/stream-cpp" cpp
 }
 
 c() { cc -O1 -std=c11 "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"; }
@@ -74,8 +76,12 @@ run_pairs() {
 
 # Runs the tests of the module for Fortran.
 run_fortran() {
-    fortran bindings/fortran/tests/host_buffer.f90 "$work/host_buffer-fortran"
-    in_scratch "$work/host_buffer-fortran"
+    local name
+    # files.f90 needs the other library: ci/bindings-c.sh runs it.
+    for name in host_buffer stream groups; do
+        fortran "bindings/fortran/tests/$name.f90" "$work/$name-fortran"
+        in_scratch "$work/$name-fortran"
+    done
 }
 
 # Calls a command with a runtime folder of its own.

@@ -9,7 +9,7 @@
 #   DESTDIR  a folder that stands for / while a package is made [none]
 #   PROFILE  the profile of cargo [release]
 #   SELECT   the packages, targets and features that cargo builds
-#            [-p tcasm -p tcasm-c --bins --lib --features tcasm/pages]
+#            [-p tcasm -p tcasm-c -p tcasm-c-files --bins --lib --features tcasm/pages]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,7 +36,7 @@ data=${DESTDIR:-}$datadir
 lib=${DESTDIR:-}$prefix/lib
 man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
-read -ra select <<<"${SELECT:--p tcasm -p tcasm-c --bins --lib --features tcasm/pages}"
+read -ra select <<<"${SELECT:--p tcasm -p tcasm-c -p tcasm-c-files --bins --lib --features tcasm/pages}"
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
 library=$built/library-of-tcasm
@@ -104,19 +104,22 @@ each() {
 
 # Does the same for the library.
 each_of_library() {
-    local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir so=libtcasm.so.$version
-    local header
+    local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir header name so
     "$1" 644 bindings/c/include/tcasm.h "$include/tcasm.h"
+    "$1" 644 bindings/c/include/tcasm_files.h "$include/tcasm_files.h"
     for header in bindings/cpp/include/tcasm.hpp bindings/cpp/include/tcasm/*.hpp; do
         "$1" 644 "$header" "$include/${header#bindings/cpp/include/}"
     done
     # Modules of Fortran depend on the compiler, so programs compile the source.
-    "$1" 644 "$library/tcasm.f90" "$include/tcasm.f90"
-    "$1" 644 "$library/libtcasm.a" "$to/libtcasm.a"
-    "$1" 755 "$library/$so" "$to/$so"
-    "$1" link "$so" "$to/libtcasm.so.${version%%.*}"
-    "$1" link "$so" "$to/libtcasm.so"
-    "$1" 644 "$library/tcasm.pc" "$to/pkgconfig/tcasm.pc"
+    for name in tcasm tcasm_files; do
+        so=lib$name.so.$version
+        "$1" 644 "$library/$name.f90" "$include/$name.f90"
+        "$1" 644 "$library/lib$name.a" "$to/lib$name.a"
+        "$1" 755 "$library/$so" "$to/$so"
+        "$1" link "$so" "$to/lib$name.so.${version%%.*}"
+        "$1" link "$so" "$to/lib$name.so"
+        "$1" 644 "$library/$name.pc" "$to/pkgconfig/$name.pc"
+    done
     "$1" 644 "$library/tcasmConfig.cmake" "$to/cmake/tcasm/tcasmConfig.cmake"
     "$1" 644 "$library/tcasmConfigVersion.cmake" "$to/cmake/tcasm/tcasmConfigVersion.cmake"
 }

@@ -115,6 +115,7 @@ impl<T: Plain> List<T> {
 }
 
 impl<T> List<T> {
+    /// Returns true if C passed null.
     pub fn is_null(&self) -> bool {
         self.0.is_null()
     }
@@ -189,6 +190,7 @@ impl Fill<u8> {
 }
 
 impl Count {
+    /// Returns the number.
     pub fn get(&self) -> usize {
         self.0
     }

@@ -22,6 +22,16 @@ pub struct Producer {
 }
 object!(Producer, "producer", 4);
 
+impl Producer {
+    /// Returns the object of C for a producer.
+    pub fn new(inner: tcasm_producer::Producer) -> Self {
+        Producer {
+            inner: Turns::new(inner),
+            last: Last::default(),
+        }
+    }
+}
+
 impl Handle<Producer> {
     /// Calls `body` with the producer.
     pub(crate) fn with<T, E: Into<Failure>>(
@@ -43,12 +53,7 @@ pub extern "C" fn tcasm_create(
 ) -> c_int {
     call(|| {
         let builder = builder(name.get("the name of the region")?, capacity, options)?;
-        give(&producer, || {
-            Ok(Producer {
-                inner: Turns::new(builder.create()?),
-                last: Last::default(),
-            })
-        })
+        give(&producer, || Ok(Producer::new(builder.create()?)))
     })
 }
 

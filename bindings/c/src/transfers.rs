@@ -200,7 +200,7 @@ pub extern "C" fn tcasm_declare_field(
     call(|| {
         cookie.check("the place for the cookie")?;
         let name = name.get("the name of the field")?;
-        let declared = Declaration::field(version.get()?.inner(), name)?;
+        let declared = Declaration::field(version.get()?.live()?, name)?;
         let given = owner.get()?.inner.declare(declared)?;
         cookie.set(tcasm_cookie {
             bytes: given.to_bytes(),

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::slice;
 use std::sync::Arc;
-use tcasm_core::field::{self, DType, Element, FieldDesc};
+use tcasm_core::field::{self, DType, Element, FieldDesc, Kind};
 use tcasm_core::num_complex::Complex;
 use tcasm_producer::{AnyBuffer, Producer};
 
@@ -37,6 +37,15 @@ impl Buffer {
         let desc = desc.ok_or_else(|| errors::other(format!("there is no field {name:?}")))?;
         Ok(Buffer { buffer, desc })
     }
+
+    /// Returns the description of an array of the memory. That of structures has a row of bytes for
+    /// each.
+    fn rows(&self) -> FieldDesc {
+        FieldDesc {
+            kind: Kind::Array,
+            ..self.desc.clone()
+        }
+    }
 }
 
 /// Returns the live memory of a buffer: all that there is room for. The array can be written if
@@ -54,8 +63,8 @@ pub fn live<'py>(
     let base = Bound::new(py, base)?.into_any();
     let producer = shared.lock();
     let address = producer.buffer_address(buffer.buffer);
-    let (desc, address) = (&buffer.desc, address.map_err(errors::live)?);
-    with_type!(desc.dtype, array(desc, address, base, writable))
+    let (desc, address) = (buffer.rows(), address.map_err(errors::live)?);
+    with_type!(desc.dtype, array(&desc, address, base, writable))
 }
 
 #[allow(unsafe_code)]
