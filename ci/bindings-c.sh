@@ -96,8 +96,10 @@ run_files_in_fortran() {
         kill -0 "$run" || stop "files.f90 ended before it published"
         sleep 0.1
     done
-    "$prefix/bin/tcasm" checkpoint fortran --every 1 --no-wait --fast "$folder" >/dev/null &
+    "$prefix/bin/tcasm" checkpoint fortran --every 1 --no-wait --fast "$folder" \
+        >/dev/null 7>&- &
     until [ -n "$(find "$folder" -name '*.vtkhdf')" ]; do sleep 0.1; done
+    echo >&7
     exec 7>&-
     wait "$run" && wait || stop "files.f90 or its checkpoint failed"
     "$program" "$folder" again </dev/null || stop "files.f90 cannot continue"

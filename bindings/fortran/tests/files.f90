@@ -1,7 +1,7 @@
 ! A run that continues from a checkpoint in the folder of the first argument. The second argument is
 ! "new" if there is none yet.
 program files
-  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
   use tcasm
   use tcasm_files
   implicit none
@@ -21,6 +21,7 @@ program files
     call tcasm_publish(run, 5, 0.5_real64)
     call tcasm_wait_visible(run, 10.0_real64)
     print "(a)", "published"
+    flush (output_unit)
     read *
   else
     call check(start%restored == 1 .and. start%step == 5, "a later start is restored")

@@ -1,6 +1,7 @@
 /* A run that is checkpointed by `tcasm checkpoint`, looked at, and continued, from the file and from
    the memory that `tcasm keep` holds. Usage: files NAME FOLDER */
 #include "../../../c/tests/c/check.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <tcasm_files.h>
@@ -42,6 +43,19 @@ static void ended_well(pid_t child)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* Waits until a child has attached: tcasm info lists the processes of observers. */
+static void wait_for(pid_t child)
+{
+    char line[300];
+    int found = 1;
+    snprintf(line, sizeof line, "tcasm info --json %s | grep -qw %d", name, (int)child);
+    for (int tries = 0; found != 0 && tries < 300; tries++) {
+        found = system(line);
+        usleep(10000);
+    }
+    CHECK(found == 0);
+}
+
 static void a_first_start_is_new_and_is_checkpointed(void)
 {
     tcasm_start how;
@@ -58,18 +72,8 @@ static void a_first_start_is_new_and_is_checkpointed(void)
     ((struct pair *)more)[1].b = 42;
     snprintf(arguments, sizeof arguments, "--last --no-wait --fast '%s'", folder);
     OK(tcasm_publish(producer, 7, 0.5));
-    OK(tcasm_wait_visible(producer, 10.0));
     pid_t child = tcasm("checkpoint", arguments);
-    /* It must have attached before the end of the stream. */
-    tcasm_observer *observer;
-    uint64_t attached = 0;
-    OK(tcasm_attach(name, 5.0, &observer));
-    for (int tries = 0; attached < 2 && tries < 3000; tries++) {
-        OK(tcasm_counter(observer, "Attached", &attached));
-        usleep(10000);
-    }
-    CHECK(attached == 2);
-    OK(tcasm_detach(observer));
+    wait_for(child);
     OK(tcasm_close(producer));
     ended_well(child);
 }
@@ -121,7 +125,7 @@ static void a_later_start_has_the_values_of_the_file(void)
     tcasm_producer *producer = start(&how);
     tcasm_array array = TCASM_INIT(tcasm_array);
     size_t shape[] = {3};
-    CHECK(how.restored == 1 && how.step == 7 && how.time == 0.5 && how.version == 1);
+    CHECK(how.restored == 1 && how.step == 7 && how.time == 0.5 && how.version >= 1);
     OK(tcasm_live(producer, "t", &array));
     CHECK(((const double *)array.data)[23] == 23.0);
     OK(tcasm_live(producer, "pairs", &array));
@@ -135,46 +139,40 @@ static void a_later_start_has_the_values_of_the_file(void)
 static void a_start_after_a_kill_has_the_memory_that_is_kept(void)
 {
     tcasm_start how;
+    tcasm_observer *observer;
+    tcasm_array array = TCASM_INIT(tcasm_array);
     int ready[2];
-    char byte;
     CHECK(pipe(ready) == 0);
     pid_t simulation = fork();
     CHECK(simulation >= 0);
     if (simulation == 0) {
         tcasm_producer *producer = start(&how);
-        tcasm_array array = TCASM_INIT(tcasm_array);
         OK(tcasm_live(producer, "t", &array));
         ((double *)array.data)[0] = -5.0;
-        OK(tcasm_publish(producer, 9, 1.0));
-        OK(tcasm_wait_visible(producer, 10.0));
-        CHECK(write(ready[1], "x", 1) == 1);
+        OK(tcasm_publish(producer, 7, 0.5));
+        pid_t keeper = tcasm("keep", "--no-wait");
+        wait_for(keeper);
+        CHECK(write(ready[1], &keeper, sizeof keeper) == sizeof keeper);
         for (;;)
             pause();
     }
-    CHECK(read(ready[0], &byte, 1) == 1);
-    pid_t keeper = tcasm("keep", "--no-wait");
-    tcasm_observer *observer;
-    uint64_t attached = 0;
-    OK(tcasm_attach(name, 5.0, &observer));
-    for (int tries = 0; attached < 2 && tries < 3000; tries++) {
-        OK(tcasm_counter(observer, "Attached", &attached));
+    pid_t keeper;
+    CHECK(read(ready[0], &keeper, sizeof keeper) == sizeof keeper);
+    CHECK(kill(simulation, SIGKILL) == 0 && waitpid(simulation, NULL, 0) == simulation);
+    int status = TCASM_REGION_NOT_FOUND;
+    for (int tries = 0; status != TCASM_OK && tries < 3000; tries++) {
+        status = tcasm_attach_kept(name, &observer);
         usleep(10000);
     }
-    CHECK(attached == 2);
-    OK(tcasm_detach(observer));
-    CHECK(kill(simulation, SIGKILL) == 0 && waitpid(simulation, NULL, 0) == simulation);
-    while (tcasm_attach_kept(name, &observer) != TCASM_OK)
-        usleep(10000);
+    OK(status);
     OK(tcasm_detach(observer));
 
     tcasm_producer *producer = start(&how);
-    tcasm_array array = TCASM_INIT(tcasm_array);
-    CHECK(how.restored == 1 && how.step == 9);
+    CHECK(how.restored == 1 && how.step == 7);
     OK(tcasm_live(producer, "t", &array));
     CHECK(*(const double *)array.data == -5.0);
     OK(tcasm_close(producer));
     kill(keeper, SIGTERM);
-    CHECK(waitpid(keeper, NULL, 0) == keeper);
 }
 
 static void misuse_is_a_status(void)
