@@ -71,7 +71,7 @@ struct Book<T> {
 
 impl<T> Table<T> {
     /// Makes a table without objects.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Table(ArcSwapOption::const_empty())
     }
 
