@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 prefix=$work/prefix
 export TCASM_RUNTIME_DIR=$work/run PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-export LD_LIBRARY_PATH=$prefix/lib
+export LD_LIBRARY_PATH=$prefix/lib TCASM_COMMAND=$prefix/bin/tcasm
 warnings=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Wpedantic -Werror)
 
 main() {
@@ -26,6 +26,8 @@ main() {
     run_files_in_fortran
     build_examples
     find_through_a_link
+    check_versions
+    link_with_flags
     run_hello
     run_heat
     echo "bindings-c: all programs did what they should"
@@ -113,7 +115,7 @@ private_libs() {
 # Builds the examples of all languages with CMake, into build/LANGUAGE.
 build_examples() {
     local language log=$work/cmake.log
-    for language in c cpp fortran; do
+    for language in c cpp fortran openmp; do
         cmake -S "examples/$language" -B "$work/build/$language" -DCMAKE_PREFIX_PATH="$prefix" \
             >"$log" 2>&1 && cmake --build "$work/build/$language" >>"$log" 2>&1 || {
             cat "$log" >&2
@@ -132,6 +134,35 @@ find_through_a_link() {
     ln -s "$prefix/lib" "$work/root/lib"
     cmake -S examples/c -B "$work/linked" -DCMAKE_PREFIX_PATH="$work/root" >"$work/cmake.log" 2>&1 ||
         stop "cmake finds other folders through a link: $(cat "$work/cmake.log")"
+}
+
+# CMake takes the library for requests of older versions of the same soname, and for no others.
+check_versions() {
+    local file=$work/version.cmake wanted found
+    sed 's/set(PACKAGE_VERSION .*)/set(PACKAGE_VERSION "0.2.5")/' \
+        "$prefix/lib/cmake/tcasm/tcasmConfigVersion.cmake" >"$file"
+    for wanted in 0.1=yes 0.2=yes 0.2.5=yes 0.2.6=no 0.3=no 1.0=no; do
+        cat >"$work/ask.cmake" <<END
+set(PACKAGE_FIND_VERSION ${wanted%=*})
+set(PACKAGE_FIND_VERSION_MAJOR ${wanted%%.*})
+include($file)
+if(PACKAGE_VERSION_COMPATIBLE)
+  message(yes)
+else()
+  message(no)
+endif()
+END
+        found=$(cmake -P "$work/ask.cmake" 2>&1)
+        [ "$found" = "${wanted#*=}" ] || stop "version 0.2.5 for a request of ${wanted%=*}: $found"
+    done
+}
+
+# A compiler of several words and flags of the linker are used.
+link_with_flags() {
+    local built=${CARGO_TARGET_DIR:-target}/debug
+    CC="env TCASM_TEST=1 cc" LDFLAGS="-Wl,-z,now -Wl,--hash-style=sysv" \
+        ci/library.sh "$built" "$work/flags" /usr lib include
+    readelf -d "$work"/flags/libtcasm.so.* | grep -q BIND_NOW || stop "LDFLAGS is ignored"
 }
 
 # The observer of each language sees steps until the producer is killed, and says so. That in C runs

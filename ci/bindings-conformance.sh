@@ -29,9 +29,7 @@ main() {
         fortran "$suite/$program.f90" "$work/$program-fortran"
     done
     run_pairs
-    run_fortran
-    cpp bindings/cpp/tests/stream.cpp "$work/stream-cpp"
-    in_scratch "$work/stream-cpp" cpp
+    run_others
 }
 
 c() { cc -O1 -std=c11 "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"; }
@@ -74,14 +72,18 @@ run_pairs() {
     in_scratch python3 "$suite/run.py" "${programs[@]}"
 }
 
-# Runs the tests of the module for Fortran.
-run_fortran() {
+# Runs the tests of the module for Fortran and of the headers for C++ that need no other language.
+run_others() {
     local name
     # files.f90 needs the other library: ci/bindings-c.sh runs it.
-    for name in host_buffer stream groups; do
+    for name in host_buffer transfers stream groups; do
         fortran "bindings/fortran/tests/$name.f90" "$work/$name-fortran"
         in_scratch "$work/$name-fortran"
     done
+    cpp bindings/cpp/tests/between.cpp "$work/between-cpp"
+    in_scratch "$work/between-cpp" cpp-between
+    cpp bindings/cpp/tests/stream.cpp "$work/stream-cpp"
+    in_scratch "$work/stream-cpp" cpp-stream
 }
 
 # Calls a command with a runtime folder of its own.

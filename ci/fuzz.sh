@@ -20,7 +20,6 @@ main() {
         random_bytes
     else
         build
-        fuzz c_interface 1024
         fuzz hostbuffer 512
         fuzz index_reader 8192
         fuzz messages 256

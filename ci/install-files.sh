@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the command with its manual pages and completion scripts, and the library for C; installs
-# them and the files of packaging/, or removes them. Changes nothing else: docs/userfaultfd.md says
-# how an administrator puts the udev rule and the group of packaging/ into effect.
+# Builds the command with its manual pages and completion scripts, the library for C, and the one
+# that `tcasm run` preloads; installs them and the files of packaging/, or removes them. Changes
+# nothing else: docs/userfaultfd.md says how an administrator puts the udev rule and the group of
+# packaging/ into effect.
 #   install-files.sh build | install | uninstall
 # Variables:
 #   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR, DATADIR, LIBDIR and INCLUDEDIR are
@@ -9,13 +10,14 @@
 #   DESTDIR  a folder that stands for / while a package is made [none]
 #   PROFILE  the profile of cargo [release]
 #   SELECT   the packages, targets and features that cargo builds
-#            [-p tcasm -p tcasm-c -p tcasm-c-files --bins --lib --features tcasm/pages]
+#            [-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib
+#            --features tcasm/pages]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 commands=(
     checkpoint checkpoints clean completions demo doctor dump export hostbuffer info keep ls restore
-    stats verify view watch
+    run stats verify view watch
 )
 
 # below FOLDER PATH: prints the whole path of PATH, which is below FOLDER if it is relative.
@@ -36,7 +38,8 @@ data=${DESTDIR:-}$datadir
 lib=${DESTDIR:-}$prefix/lib
 man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
-read -ra select <<<"${SELECT:--p tcasm -p tcasm-c -p tcasm-c-files --bins --lib --features tcasm/pages}"
+packages="-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib"
+read -ra select <<<"${SELECT:-$packages --features tcasm/pages}"
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
 library=$built/library-of-tcasm
@@ -120,6 +123,7 @@ each_of_library() {
         "$1" link "$so" "$to/lib$name.so"
         "$1" 644 "$library/$name.pc" "$to/pkgconfig/$name.pc"
     done
+    "$1" 755 "$built/libtcasm_preload.so" "$to/libtcasm_preload.so"
     "$1" 644 "$library/tcasmConfig.cmake" "$to/cmake/tcasm/tcasmConfig.cmake"
     "$1" 644 "$library/tcasmConfigVersion.cmake" "$to/cmake/tcasm/tcasmConfigVersion.cmake"
 }

@@ -4,6 +4,7 @@
 # which cargo has built: rustc can make a shared library, too, but not one with a soname and with
 # versions of its symbols.
 #   library.sh BUILT OUT PREFIX LIBDIR INCLUDEDIR
+# CC is the compiler, which may be several words (CC="ccache gcc"), and LDFLAGS has further options.
 # BUILT is the folder of cargo with both archives. The last three are paths in the files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,9 +30,11 @@ main() {
 
 # shared NAME ARCHIVE OPTION...: makes libNAME.a and libNAME.so of libARCHIVE.a.
 shared() {
-    local name=$1 archive=$2
+    local name=$1 archive=$2 compiler flags
+    read -ra compiler <<<"${CC:-cc}"
+    read -ra flags <<<"${LDFLAGS:-}"
     cp "$built/lib$archive.a" "$out/lib$name.a"
-    "${CC:-cc}" -shared -o "$out/lib$name.so.$version" -Wl,-soname,"lib$name.so.$soversion" \
+    "${compiler[@]}" -shared "${flags[@]}" -o "$out/lib$name.so.$version" -Wl,-soname,"lib$name.so.$soversion" \
         -Wl,--gc-sections -Wl,--no-undefined -Wl,--whole-archive "$out/lib$name.a" \
         -Wl,--no-whole-archive "${@:3}" "${libs[@]/#/-l}"
 }
@@ -39,7 +42,7 @@ shared() {
 # Replaces the names in a template.
 fill() {
     sed -e "s|@prefix@|$prefix|" -e "s|@libdir@|$libdir|" -e "s|@includedir@|$includedir|" \
-        -e "s|@version@|$version|" -e "s|@soversion@|$soversion|" -e "s|@series@|${version%.*}|" \
+        -e "s|@version@|$version|" -e "s|@soversion@|$soversion|" \
         -e "s|@hdf5@|${hdf5[*]}|" -e "s|@cmake_hdf5@|$(IFS=';' && echo "${hdf5[*]}")|" \
         -e "s|@libs@|$(printf -- '-l%s ' "${libs[@]}")|" \
         -e "s|@cmake_libs@|$(IFS=';' && echo "${libs[*]}")|" \

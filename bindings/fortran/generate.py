@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the module for Fortran as one file: constants, structures and interfaces from tcasm.h, the
-modules in src/, and the variants of tcasm_add_field and tcasm_get for all kinds and ranks. Writes
-the module of tcasm_files.h as another file, because its programs need another library.
+modules in src/, and the variants of tcasm_add_field, tcasm_adopt and tcasm_get for all kinds and
+ranks. Writes the module of tcasm_files.h as another file, because its programs need another library.
 
 Usage: generate.py FILE [FILES]     they are usually called tcasm.f90 and tcasm_files.f90
 """
@@ -13,8 +13,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent / "c/include/tcasm.h"
 BEFORE_FIELDS = (
-    "errors attrs source options producer meshes version parts meshes_of observer groups hostbuffers".split()
-)
+    "errors attrs source options producer meshes version parts meshes_of observer groups hostbuffers "
+    "transfers"
+).split()
 
 # Kind: type, dtype, the unsigned dtype of the same size.
 KINDS = {
@@ -78,6 +79,8 @@ def argument(text, known):
         return name, f"character(kind=c_char), intent(in), optional :: {name}(*)"
     if kind in NUMBERS:
         return name, f"{NUMBERS[kind]}, value :: {name}"
+    if kind == "tcasm_all_gather":
+        return name, f"type(c_funptr), value :: {name}"
     if kind == "const char *const *":
         return name, f"type(c_ptr), intent(in), optional :: {name}(*)"
     if match := re.fullmatch(r"const (\w+) \*", kind):
@@ -214,9 +217,10 @@ def add(kind, rank):
         "    type(c_ptr) :: data",
         "    integer(c_int) :: code",
         "    nullify (field)",
+        "    data = c_null_ptr",
     ]
     if rank:
-        lines[-4:-4] = [f"    {declared}, pointer :: all{colons(rank)}"]
+        lines[-5:-5] = [f"    {declared}, pointer :: all{colons(rank)}"]
         lines += [
             '    code = numbers(shape, "the extents of field " // trim(name), n)',
             "    if (code == TCASM_OK) code = bounds(lower, first)",
@@ -292,6 +296,40 @@ def global_read(kind, rank):
     ]
 
 
+def adopt(kind, rank):
+    """Returns the variant of tcasm_adopt for a kind and a rank."""
+    name, (declared, dtype, _) = f"{kind}_{rank}", KINDS[kind]
+    lines = [
+        "",
+        f"  subroutine adopt_{name}(producer, name, field, options, status)",
+        "    type(tcasm_producer), intent(in) :: producer",
+        "    character(*), intent(in) :: name",
+        f"    {declared}, target, intent(in) :: field{colons(rank)}",
+        "    type(tcasm_field_options), intent(in), optional :: options",
+        "    integer, intent(out), optional :: status",
+        "    type(c_ptr) :: data",
+        "    integer(c_int) :: code",
+    ]
+    call = [
+        "    data = c_loc(field)",
+        f"    code = added(producer, name, {dtype}, &",
+        "      shape(field, kind=int64), options, data)",
+    ]
+    if rank:
+        lines += [
+            "    if (size(field) == 0) then",
+            '      code = refused("field " // trim(name) // " is adopted, and has no elements")',
+            "    else if (.not. is_contiguous(field)) then",
+            '      code = refused("field " // trim(name) // " is adopted, and is not contiguous")',
+            "    else",
+            *["  " + line for line in call],
+            "    end if",
+        ]
+    else:
+        lines += call
+    return lines + ["    call report(code, status)", f"  end subroutine adopt_{name}"]
+
+
 def generic(name, short, ranks=RANKS):
     variants = [f"    module procedure {short}_{kind}_{rank}" for kind in KINDS for rank in ranks]
     return [f"  interface {name}", *variants, f"  end interface {name}", ""]
@@ -303,12 +341,13 @@ def fields():
     lines = []
     for kind in KINDS:
         for rank in RANKS:
-            lines += get(kind, rank) + add(kind, rank)
+            lines += get(kind, rank) + add(kind, rank) + adopt(kind, rank)
         for rank in RANKS[1:]:
             lines += get_part(kind, rank) + global_read(kind, rank)
     declared = generic("tcasm_add_field", "add") + generic("tcasm_get", "get")
     declared += generic("tcasm_get_part", "part", RANKS[1:])
     declared += generic("tcasm_global_read", "global", RANKS[1:])
+    declared += generic("tcasm_adopt", "adopt")
     return head + "\n" + "\n".join(declared) + contains + "\n".join(lines) + "\n" + tail
 
 

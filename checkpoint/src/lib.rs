@@ -40,6 +40,7 @@ mod checkpointer;
 mod error;
 mod file;
 mod format;
+pub mod job;
 mod options;
 mod read;
 mod series;

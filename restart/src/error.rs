@@ -15,6 +15,25 @@ pub enum RestoreError {
     #[cfg(feature = "files")]
     #[error(transparent)]
     File(#[from] tcasm_checkpoint::ReadError),
+    /// A checkpoint of a job could not be read.
+    #[cfg(feature = "files")]
+    #[error(transparent)]
+    Job(#[from] tcasm_checkpoint::job::JobError),
+    /// The job has another number of ranks than its checkpoint.
+    #[error(
+        "step {step} of job {group:?} was written by {stored} ranks, and there are {asked} now; \
+         start {stored} ranks, or define the fields and load RankState::for_blocks"
+    )]
+    OtherRanks {
+        /// The name of the group.
+        group: String,
+        /// The step of the checkpoint.
+        step: u64,
+        /// The number of ranks that have written it.
+        stored: u32,
+        /// The number of ranks now.
+        asked: u32,
+    },
     /// No `tcasm keep` holds versions of the region.
     #[error(
         "no `tcasm keep` holds versions of {name:?}: nothing listens at {path:?}; run `tcasm keep \

@@ -63,6 +63,8 @@ mod error;
 #[cfg(feature = "files")]
 mod files;
 mod holder;
+#[cfg(feature = "files")]
+mod job;
 mod memory;
 mod restore;
 #[cfg(feature = "files")]
@@ -73,6 +75,8 @@ mod watch;
 pub use continued::Continue;
 pub use error::RestoreError;
 pub use holder::{Event, Holder};
+#[cfg(feature = "files")]
+pub use job::{ContinueJob, RankState};
 pub use memory::kept;
 pub use restore::{Load, Restore, Restored, rebuild};
 #[cfg(feature = "files")]

@@ -116,6 +116,12 @@
 #define TCASM_REFUSED -15
 
 /**
+ * The version has no values of the field: its memory in the producer was unmapped, moved or
+ * replaced.
+ */
+#define TCASM_LOST -16
+
+/**
  * A defect of the library. Please report the text of `tcasm_last_error`.
  */
 #define TCASM_INTERNAL_ERROR -100
@@ -167,7 +173,7 @@
 #define TCASM_BASE 9
 
 /**
- * The number of threads that copy [chosen from the number of processors].
+ * The number of threads that copy, at most 256 [chosen from the number of processors].
  */
 #define TCASM_COPIERS 10
 
@@ -411,6 +417,41 @@
 #define TCASM_READ_WRITE 3
 
 /**
+ * How all transfers are done: `TCASM_TRANSPORT_BEST` and the like [the best for each].
+ */
+#define TCASM_PEER_TRANSPORT 1
+
+/**
+ * The number of threads that share a direct copy of more than 4 MiB, at most 64 [1].
+ */
+#define TCASM_PEER_THREADS 2
+
+/**
+ * How long to wait for an answer of the owner, in milliseconds [30000].
+ */
+#define TCASM_PEER_TIMEOUT 3
+
+/**
+ * The best transport for each transfer.
+ */
+#define TCASM_TRANSPORT_BEST 0
+
+/**
+ * One copy by the kernel, between the two processes.
+ */
+#define TCASM_TRANSPORT_DIRECT 1
+
+/**
+ * One copy from the file of shared memory, or to it.
+ */
+#define TCASM_TRANSPORT_MAPPED 2
+
+/**
+ * Two copies, through a ring.
+ */
+#define TCASM_TRANSPORT_RING 3
+
+/**
  * An attribute is an integer.
  */
 #define TCASM_ATTR_INT 1
@@ -447,6 +488,11 @@ typedef struct tcasm_buffer tcasm_buffer;
 typedef struct tcasm_field_options tcasm_field_options;
 
 /**
+ * Memory in pieces that is published as versions.
+ */
+typedef struct tcasm_gathered tcasm_gathered;
+
+/**
  * An attachment to the regions of all ranks of a group on this host.
  */
 typedef struct tcasm_group_observer tcasm_group_observer;
@@ -460,6 +506,13 @@ typedef struct tcasm_group_version tcasm_group_version;
  * A buffer that all processes of a job on this host share.
  */
 typedef struct tcasm_host_buffer tcasm_host_buffer;
+
+/**
+ * The options of a host buffer that is not created yet.
+ */
+typedef struct tcasm_host_buffer_options tcasm_host_buffer_options;
+
+typedef struct tcasm_mapped tcasm_mapped;
 
 /**
  * An attachment to a region. Threads may share it: each call takes it for itself, and calls that
@@ -486,6 +539,11 @@ typedef struct tcasm_peer tcasm_peer;
  * A region. Threads may share it: each call takes it for itself.
  */
 typedef struct tcasm_producer tcasm_producer;
+
+/**
+ * Memory that this process and its peers share.
+ */
+typedef struct tcasm_shared_memory tcasm_shared_memory;
 
 /**
  * A pinned version, and what is mapped of it. Threads may share it.
@@ -596,6 +654,11 @@ typedef struct tcasm_receipt {
    * The time that the call took, in seconds.
    */
   double seconds;
+  /**
+   * The number of adopted fields that are lost since the last version. `tcasm_lost_name` has the
+   * names of all that are lost.
+   */
+  size_t lost;
 } tcasm_receipt;
 
 /**
@@ -723,6 +786,19 @@ typedef struct tcasm_mesh {
    */
   int64_t offset[3];
 } tcasm_mesh;
+
+/**
+ * A function that gives `bytes` bytes at `mine` to all hosts, and stores those of all hosts, one
+ * after another and in the same order everywhere, at `all`. It returns 0, or anything else if that
+ * fails or takes more than `timeout` seconds: then it is not called again, and the library keeps
+ * the memory at both addresses for ever, because an operation that has not ended may still use it.
+ * It is called by the thread that creates the buffer, and must return: no exception, no longjmp.
+ */
+typedef int (*tcasm_all_gather)(void *context,
+                                const void *mine,
+                                void *all,
+                                size_t bytes,
+                                double timeout);
 
 /**
  * A piece of memory.
@@ -1091,8 +1167,8 @@ int tcasm_set_unused(struct tcasm_producer *producer,
                      const char *name);
 
 /**
- * Makes another buffer like that of field `name`, and stores its handle and its address. It lives
- * as long as the region. `tcasm_bind` exchanges the two.
+ * Makes another buffer like that of field `name`, and stores its handle and its address. It and
+ * its handle live as long as the region. `tcasm_bind` exchanges the two.
  */
 int tcasm_buffer_like(struct tcasm_producer *producer,
                       const char *name,
@@ -1137,6 +1213,48 @@ int tcasm_mark_dirty(struct tcasm_producer *producer,
  */
 int tcasm_register_dma(struct tcasm_producer *producer,
                        const char *name);
+
+/**
+ * Makes an array that exists a field: `data` is its first element. It stays where it is, and the
+ * program goes on computing there. `shape` has `rank` extents, ghost layers included, and the
+ * array has all of these elements without gaps. `options` may be null; the field cannot be handed
+ * over. The region needs room for the array in its capacity, and up to 2 MiB more, but no memory.
+ *
+ * Until `tcasm_release_adopted`, no other thread may store to the array during calls with this
+ * producer, and it must not be freed, unmapped or moved. A program that forgets this loses the
+ * field: see `tcasm_lost_count`. Memory that was freed and stays mapped, as small blocks of
+ * `malloc` do, cannot be noticed.
+ */
+int tcasm_adopt(struct tcasm_producer *producer,
+                const char *name,
+                int dtype_number,
+                size_t rank,
+                const size_t *shape,
+                void *data,
+                struct tcasm_field_options *options);
+
+/**
+ * Ends the adoption of an array, which can then be freed. The next version has no such field. A
+ * lost field is removed as well.
+ */
+int tcasm_release_adopted(struct tcasm_producer *producer,
+                          const char *name);
+
+/**
+ * Stores the number of fields that are lost: their memory was unmapped, moved or replaced before
+ * `tcasm_release_adopted`, and publish has noticed. Versions have no values of them, and observers
+ * get `TCASM_LOST`. They are lost until they are released, or an array is adopted under their
+ * name.
+ */
+int tcasm_lost_count(struct tcasm_producer *producer,
+                     size_t *count);
+
+/**
+ * Stores the name of lost field `index`, from 0. It is valid until the region is closed.
+ */
+int tcasm_lost_name(struct tcasm_producer *producer,
+                    size_t index,
+                    const char **name);
 
 /**
  * Attaches to the region `name`. Waits for it for up to `timeout` seconds, or for ever if it is
@@ -1465,7 +1583,8 @@ int tcasm_global_read(struct tcasm_group_version *version,
  * ranks (`tcasm_options_set_part`), each with at most as many bytes of fields as `sizes` says; it
  * may be null. If `processes` is not 0, so many processes of this host get
  * the buffer, or none does. Waits for them for up to `timeout` seconds.
- * `tcasm_host_buffer_close` ends it here.
+ * `tcasm_host_buffer_close` ends it here. `tcasm_host_buffer_create` has more options, among them
+ * the agreement with other hosts.
  */
 int tcasm_host_buffer_open(const char *job,
                            size_t count,
@@ -1523,6 +1642,87 @@ int tcasm_options_set_part(struct tcasm_options *options,
                            uint32_t rank);
 
 /**
+ * Makes options without a section. `tcasm_host_buffer_options_free` ends them.
+ */
+int tcasm_host_buffer_options_new(struct tcasm_host_buffer_options **options);
+
+/**
+ * Ends options. Buffers that were created with them stay as they are.
+ */
+int tcasm_host_buffer_options_free(struct tcasm_host_buffer_options *options);
+
+/**
+ * Adds a section of `bytes` bytes. `flags` has `TCASM_SECTION_LOCKED` and the like, added up.
+ */
+int tcasm_host_buffer_options_add(struct tcasm_host_buffer_options *options,
+                                  const char *name,
+                                  size_t bytes,
+                                  uint32_t flags);
+
+/**
+ * Adds a section for the regions of `ranks` ranks (`tcasm_options_set_part`), each with at most
+ * `bytes` bytes of fields.
+ */
+int tcasm_host_buffer_options_add_regions(struct tcasm_host_buffer_options *options,
+                                          const char *name,
+                                          uint32_t ranks,
+                                          size_t bytes);
+
+/**
+ * Places a section on nodes of memory (NUMA): on one, or on several in turn. Without this, a page
+ * lies where it is touched first.
+ */
+int tcasm_host_buffer_options_set_nodes(struct tcasm_host_buffer_options *options,
+                                        const char *name,
+                                        const uint32_t *nodes,
+                                        size_t count);
+
+/**
+ * Lets `count` processes of this host take part: all of them get the buffer, or none does.
+ */
+int tcasm_host_buffer_options_set_processes(struct tcasm_host_buffer_options *options,
+                                            size_t count);
+
+/**
+ * Accepts this address only, a multiple of 2 MiB. Without this, it follows from the name of the
+ * job.
+ */
+int tcasm_host_buffer_options_set_address(struct tcasm_host_buffer_options *options,
+                                          size_t address);
+
+/**
+ * Agrees with the other hosts of the job through a rendezvous (`tcasm hostbuffer serve`) at
+ * `address`, such as `login1:4711`. The file `secret` is the one that the rendezvous has; other
+ * users must not be able to read it.
+ */
+int tcasm_host_buffer_options_set_rendezvous(struct tcasm_host_buffer_options *options,
+                                             const char *address,
+                                             const char *secret);
+
+/**
+ * Agrees with the other hosts of the job by a function of the program, such as an operation of
+ * MPI (`tcasm_mpi.h`). There are `hosts` hosts. `processes` processes of this one take part, and
+ * with `leads` = 1 this process is the one of them that calls the function. `context` is passed to
+ * it, and must be valid until the buffer is created.
+ */
+int tcasm_host_buffer_options_set_all_gather(struct tcasm_host_buffer_options *options,
+                                             tcasm_all_gather function,
+                                             void *context,
+                                             uint32_t hosts,
+                                             size_t processes,
+                                             int leads);
+
+/**
+ * Creates the host buffer of `job` with these options, or attaches to it: at the same address in
+ * all processes of all its hosts. Waits for them for up to `timeout` seconds.
+ * `tcasm_host_buffer_close` ends it here.
+ */
+int tcasm_host_buffer_create(const char *job,
+                             struct tcasm_host_buffer_options *options,
+                             double timeout,
+                             struct tcasm_host_buffer **buffer);
+
+/**
  * Begins to serve peers: those of this user, or with `everyone` = 1 those of all users, who still
  * need a cookie. `tcasm_owner_free` ends it.
  */
@@ -1530,8 +1730,8 @@ int tcasm_owner_new(int everyone,
                     struct tcasm_owner **owner);
 
 /**
- * Ends an owner and its connections. Revoke the cookies before: peers that are copying are not
- * waited for.
+ * Ends an owner and its connections, once no gathered memory uses it. Revoke the cookies before:
+ * peers that are copying are not waited for.
  */
 int tcasm_owner_free(struct tcasm_owner *owner);
 
@@ -1580,6 +1780,15 @@ int tcasm_declare_field(struct tcasm_owner *owner,
                         struct tcasm_cookie *cookie);
 
 /**
+ * Makes a cookie of `tcasm_declare_field` stand for a field of a newer version. Peers that are
+ * reading the old one read it to its end.
+ */
+int tcasm_set_declared_field(struct tcasm_owner *owner,
+                             const struct tcasm_cookie *cookie,
+                             struct tcasm_version *version,
+                             const char *name);
+
+/**
  * Ends a cookie, and waits until no transfer uses it, for up to `timeout` seconds. If one still
  * does, returns `TCASM_NOT_READY`: the memory must be left alone, and the call repeated.
  */
@@ -1625,6 +1834,127 @@ int tcasm_write_declared(struct tcasm_peer *peer,
                          uint64_t offset,
                          const uint8_t *from,
                          size_t bytes);
+
+/**
+ * Makes `bytes` bytes of memory that peers can map, and stores their address. They are zeros.
+ * `tcasm_shared_memory_free` ends it.
+ */
+int tcasm_shared_memory_new(size_t bytes,
+                            struct tcasm_shared_memory **memory,
+                            void **data);
+
+/**
+ * Lets go of shared memory. It is unmapped here when the last of its cookies has ended, too.
+ */
+int tcasm_shared_memory_free(struct tcasm_shared_memory *memory);
+
+/**
+ * Declares `count` pieces of shared memory, or all of it if `count` is 0. Peers can map it
+ * (`tcasm_map_declared`). The other arguments are those of `tcasm_declare`.
+ */
+int tcasm_declare_shared(struct tcasm_owner *owner,
+                         struct tcasm_shared_memory *memory,
+                         const struct tcasm_segment *segments,
+                         size_t count,
+                         int access,
+                         int once,
+                         struct tcasm_cookie *cookie);
+
+/**
+ * Maps declared memory for reading, without a copy, if the owner has declared it with
+ * `tcasm_declare_shared`. It stays mapped until `tcasm_unmap_declared`, also if the cookie is
+ * revoked or the owner ends. Nothing orders the accesses of the processes.
+ */
+int tcasm_map_declared(struct tcasm_peer *peer,
+                       const struct tcasm_cookie *cookie,
+                       struct tcasm_mapped **mapped);
+
+/**
+ * Stores where the pieces of a declaration are mapped, in order: as many as there is room for.
+ * `count` is the number of all. A store there is a SIGSEGV.
+ */
+int tcasm_mapped_segments(struct tcasm_mapped *mapped,
+                          struct tcasm_segment *segments,
+                          size_t room,
+                          size_t *count);
+
+/**
+ * Unmaps declared memory of an owner.
+ */
+int tcasm_unmap_declared(struct tcasm_mapped *mapped);
+
+/**
+ * Reads declared bytes from byte `offset` on into `count` pieces of memory, one after another. The
+ * pieces must not overlap. `version` is that of `tcasm_read_declared`.
+ */
+int tcasm_read_vectored(struct tcasm_peer *peer,
+                        const struct tcasm_cookie *cookie,
+                        uint64_t offset,
+                        const struct tcasm_segment *to,
+                        size_t count,
+                        uint64_t *version);
+
+/**
+ * Writes `count` pieces of memory, one after another, to declared memory from byte `offset` on.
+ */
+int tcasm_write_vectored(struct tcasm_peer *peer,
+                         const struct tcasm_cookie *cookie,
+                         uint64_t offset,
+                         const struct tcasm_segment *from,
+                         size_t count);
+
+/**
+ * Stores the pieces of memory that a part of an array consists of, in the order of its indices:
+ * as many as there is room for. `pieces` is the number of all. The other arguments are those of
+ * `tcasm_declare_array`. The result is for all functions that take pieces.
+ */
+int tcasm_array_segments(void *data,
+                         size_t element,
+                         size_t rank,
+                         const size_t *shape,
+                         const int64_t *strides,
+                         struct tcasm_segment *segments,
+                         size_t room,
+                         size_t *pieces);
+
+/**
+ * Creates the region `name` with one field, `bytes`, which has the bytes of `count` pieces of
+ * memory, one after another, and publishes their first version. Peers read the newest one by the
+ * cookie, and observers attach to the region. `tcasm_gathered_free` ends it.
+ *
+ * The pieces must stay mapped until then, and no other thread may write them during this call and
+ * `tcasm_gathered_publish`.
+ */
+int tcasm_gathered_new(struct tcasm_owner *owner,
+                       const char *name,
+                       const struct tcasm_segment *segments,
+                       size_t count,
+                       struct tcasm_gathered **gathered);
+
+/**
+ * Publishes the present bytes of the pieces as the next version, of simulation step `step` and
+ * time `time`: pages that differ from the version before are copied. Returns `TCASM_SKIPPED` if
+ * there is no room. Then peers read the version before.
+ */
+int tcasm_gathered_publish(struct tcasm_gathered *gathered,
+                           uint64_t step,
+                           double time);
+
+/**
+ * Stores the cookie by which peers read the newest version.
+ */
+int tcasm_gathered_cookie(struct tcasm_gathered *gathered,
+                          struct tcasm_cookie *cookie);
+
+/**
+ * Ends the region and its cookie. Peers and observers keep the versions that they read.
+ */
+int tcasm_gathered_free(struct tcasm_gathered *gathered);
+
+/**
+ * Sets an option of a connection: `TCASM_PEER_TRANSPORT` and the like.
+ */
+int tcasm_peer_set(struct tcasm_peer *peer, int option, int64_t value);
 
 /**
  * Makes an empty list of attributes. `tcasm_attrs_free` ends it.

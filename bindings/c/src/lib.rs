@@ -9,9 +9,11 @@
 //!   this crate.
 #![allow(non_camel_case_types)]
 
+mod adopted;
 mod array;
 mod attrs;
 pub mod border;
+mod buffer;
 mod buffers;
 pub mod call;
 mod constants;
@@ -19,6 +21,7 @@ mod field_options;
 mod global_arrays;
 mod groups;
 pub mod handles;
+mod host_buffer_options;
 mod host_buffers;
 mod meshes;
 mod meshes_of;
@@ -29,5 +32,9 @@ mod publish;
 pub mod source;
 pub mod status;
 mod transfers;
+mod transfers_gathered;
+mod transfers_peer;
+mod transfers_shared;
+mod transfers_vectored;
 pub mod version;
 mod waiting;

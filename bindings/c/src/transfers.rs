@@ -2,7 +2,7 @@
 //! cookie.
 
 use crate::attrs::Texts;
-use crate::border::{Count, Fill, Growing, List, Out, Plain, Sized, Text};
+use crate::border::{Count, Fill, Growing, List, Out, Plain, Sized, Text, declared};
 use crate::call::call;
 use crate::constants::flag;
 use crate::handles::{Handle, give, object};
@@ -10,8 +10,12 @@ use crate::status::{Failure, TCASM_NOT_READY};
 use crate::version::Version;
 use crate::waiting::{Turns, seconds};
 use std::ffi::{c_char, c_int, c_void};
+use std::io::IoSliceMut;
 use std::path::Path;
-use tcasm_transfer::{Access, Allowed, Cookie, Declaration, Layout, LayoutError, Segment};
+use std::sync::Arc;
+use tcasm_transfer::{
+    Access, Allowed, Consistency, Cookie, Declaration, Layout, LayoutError, Segment,
+};
 
 /// Peers may read.
 pub const TCASM_READ: c_int = 1;
@@ -41,6 +45,24 @@ pub struct tcasm_segment {
 }
 impl Plain for tcasm_segment {}
 
+impl From<tcasm_segment> for Segment {
+    fn from(segment: tcasm_segment) -> Self {
+        Segment {
+            addr: segment.data.expose_provenance(),
+            len: segment.bytes,
+        }
+    }
+}
+
+impl From<Segment> for tcasm_segment {
+    fn from(segment: Segment) -> Self {
+        tcasm_segment {
+            data: std::ptr::with_exposed_provenance_mut(segment.addr),
+            bytes: segment.len,
+        }
+    }
+}
+
 /// The meaning of a cookie. Set `size` to `sizeof(tcasm_declaration)` before the call
 /// (`tcasm_declaration d = TCASM_INIT(tcasm_declaration);`).
 #[derive(Clone, Copy)]
@@ -64,13 +86,13 @@ impl Growing for tcasm_declaration {
 
 /// Declares memory of this process, and serves peers from a thread of its own.
 pub struct Owner {
-    inner: tcasm_transfer::Owner,
+    pub(crate) inner: Arc<tcasm_transfer::Owner>,
     texts: Texts,
 }
 object!(Owner, "owner", 8);
 
 /// A connection to an owner.
-pub struct Peer(Turns<tcasm_transfer::Peer>);
+pub struct Peer(pub(crate) Turns<tcasm_transfer::Peer>);
 object!(Peer, "peer", 9);
 
 /// Begins to serve peers: those of this user, or with `everyone` = 1 those of all users, who still
@@ -84,15 +106,15 @@ pub extern "C" fn tcasm_owner_new(everyone: c_int, owner: Out<Handle<Owner>>) ->
         };
         give(&owner, || {
             Ok(Owner {
-                inner: tcasm_transfer::Owner::create(allowed)?,
+                inner: Arc::new(tcasm_transfer::Owner::create(allowed)?),
                 texts: Texts::default(),
             })
         })
     })
 }
 
-/// Ends an owner and its connections. Revoke the cookies before: peers that are copying are not
-/// waited for.
+/// Ends an owner and its connections, once no gathered memory uses it. Revoke the cookies before:
+/// peers that are copying are not waited for.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_owner_free(owner: Handle<Owner>) -> c_int {
     call(|| owner.remove().map(drop))
@@ -125,13 +147,8 @@ pub extern "C" fn tcasm_declare(
     cookie: Out<tcasm_cookie>,
 ) -> c_int {
     call(|| {
-        let segments = segments.get(&count, "the list of segments")?.iter();
-        let segments = segments.map(|s| Segment {
-            addr: s.data.expose_provenance(),
-            len: s.bytes,
-        });
-        let layout = Layout::new(segments).map_err(wrong)?;
-        declare(owner, layout, access, once, &cookie)
+        let layout = layout_of(&segments, &count)?;
+        declare(owner, declared(layout, access_of(access)?)?, once, &cookie)
     })
 }
 
@@ -151,41 +168,64 @@ pub extern "C" fn tcasm_declare_array(
     cookie: Out<tcasm_cookie>,
 ) -> c_int {
     call(|| {
-        let shape = shape.get(&rank, "the shape")?;
-        let strides = strides.get(&rank, "the list of strides")?;
-        let strides: Vec<isize> = strides.iter().map(|s| *s as isize).collect();
-        let layout = Layout::strided(data.expose_provenance(), element, shape, &strides);
-        let layout = layout.map_err(wrong)?;
-        declare(owner, layout, access, once, &cookie)
+        let layout = array_layout(data, element, &rank, &shape, &strides)?;
+        declare(owner, declared(layout, access_of(access)?)?, once, &cookie)
     })
 }
 
-fn wrong(layout: LayoutError) -> Failure {
+/// Returns the layout of a list of segments.
+pub(crate) fn layout_of(list: &List<tcasm_segment>, count: &Count) -> Result<Layout, Failure> {
+    let segments = list.get(count, "the list of segments")?.iter();
+    Layout::new(segments.map(|segment| Segment::from(*segment))).map_err(wrong)
+}
+
+/// Returns the layout of a part of an array.
+pub(crate) fn array_layout(
+    data: *mut c_void,
+    element: usize,
+    rank: &Count,
+    shape: &List<usize>,
+    strides: &List<i64>,
+) -> Result<Layout, Failure> {
+    let shape = shape.get(rank, "the shape")?;
+    let strides = strides.get(rank, "the list of strides")?;
+    let strides: Vec<isize> = strides.iter().map(|s| *s as isize).collect();
+    Layout::strided(data.expose_provenance(), element, shape, &strides).map_err(wrong)
+}
+
+pub(crate) fn wrong(layout: LayoutError) -> Failure {
     Failure::argument(layout.to_string())
 }
 
-fn declare(
+pub(crate) fn access_of(access: c_int) -> Result<Access, Failure> {
+    match access {
+        TCASM_READ => Ok(Access::Read),
+        TCASM_WRITE => Ok(Access::Write),
+        TCASM_READ_WRITE => Ok(Access::ReadWrite),
+        _ => Err(Failure::argument(format!("{access} is no access"))),
+    }
+}
+
+/// Declares memory, and stores the cookie.
+pub(crate) fn declare(
     owner: Handle<Owner>,
-    layout: Layout,
-    access: c_int,
+    declared: Declaration,
     once: c_int,
     cookie: &Out<tcasm_cookie>,
 ) -> Result<(), Failure> {
     cookie.check("the place for the cookie")?;
-    let access = match access {
-        TCASM_READ => Access::Read,
-        TCASM_WRITE => Access::Write,
-        TCASM_READ_WRITE => Access::ReadWrite,
-        _ => return Err(Failure::argument(format!("{access} is no access"))),
+    let declared = match flag(once.into(), "once")? {
+        true => declared.once(),
+        false => declared,
     };
-    let once = flag(once.into(), "once")?;
-    let declared = crate::border::declared(layout, access)?;
-    let declared = if once { declared.once() } else { declared };
-    let given = owner.get()?.inner.declare(declared)?;
-    cookie.set(tcasm_cookie {
-        bytes: given.to_bytes(),
-    });
+    cookie.set(stored(owner.get()?.inner.declare(declared)?));
     Ok(())
+}
+
+pub(crate) fn stored(cookie: Cookie) -> tcasm_cookie {
+    tcasm_cookie {
+        bytes: cookie.to_bytes(),
+    }
 }
 
 /// Declares a field of a version for reading. The version stays pinned until the cookie is revoked,
@@ -198,14 +238,26 @@ pub extern "C" fn tcasm_declare_field(
     cookie: Out<tcasm_cookie>,
 ) -> c_int {
     call(|| {
-        cookie.check("the place for the cookie")?;
         let name = name.get("the name of the field")?;
         let declared = Declaration::field(version.get()?.live()?, name)?;
-        let given = owner.get()?.inner.declare(declared)?;
-        cookie.set(tcasm_cookie {
-            bytes: given.to_bytes(),
-        });
-        Ok(())
+        declare(owner, declared, 0, &cookie)
+    })
+}
+
+/// Makes a cookie of `tcasm_declare_field` stand for a field of a newer version. Peers that are
+/// reading the old one read it to its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_set_declared_field(
+    owner: Handle<Owner>,
+    cookie: List<tcasm_cookie>,
+    version: Handle<Version>,
+    name: Text,
+) -> c_int {
+    call(|| {
+        let cookie = given(&cookie)?;
+        let name = name.get("the name of the field")?;
+        let newer = Declaration::field(version.get()?.live()?, name)?;
+        Ok(owner.get()?.inner.set_version(cookie, newer)?)
     })
 }
 
@@ -229,7 +281,7 @@ pub extern "C" fn tcasm_revoke(
     })
 }
 
-fn given(cookie: &List<tcasm_cookie>) -> Result<Cookie, Failure> {
+pub(crate) fn given(cookie: &List<tcasm_cookie>) -> Result<Cookie, Failure> {
     let [cookie] = cookie.array::<1>("the cookie")?;
     Ok(Cookie::from_bytes(cookie.bytes))
 }
@@ -297,16 +349,20 @@ pub extern "C" fn tcasm_read_declared(
         let cookie = given(&cookie)?;
         let to = to.cleared(&bytes, "the place for the bytes")?;
         let peer = peer.get()?;
-        let found = peer.0.with(|p| {
-            let live = p.describe(cookie)?.version.is_none();
-            match live {
-                true => p.read(cookie, offset, to).map(|_| 0),
-                false => p.read_version(cookie, offset, to).map(Into::into),
-            }
-        })??;
-        version.set(found);
+        let read = peer
+            .0
+            .with(|p| p.read_either(cookie, offset, &mut [IoSliceMut::new(to)]))??;
+        version.set(number_of(read));
         Ok(())
     })
+}
+
+/// Returns the number of the version that was read, or 0.
+pub(crate) fn number_of(read: Consistency) -> u64 {
+    match read {
+        Consistency::Version(number) => number.into(),
+        Consistency::MayBeTorn => 0,
+    }
 }
 
 /// Writes `bytes` bytes to declared memory, from byte `offset` on.

@@ -18,8 +18,12 @@ const NAMES: &[(&str, &str)] = &[
     ("GroupObserver", "tcasm_group_observer"),
     ("GroupVersion", "tcasm_group_version"),
     ("HostBuffer", "tcasm_host_buffer"),
+    ("HostBufferOptions", "tcasm_host_buffer_options"),
     ("Owner", "tcasm_owner"),
     ("Peer", "tcasm_peer"),
+    ("SharedMemory", "tcasm_shared_memory"),
+    ("Mapped", "tcasm_mapped"),
+    ("Gathered", "tcasm_gathered"),
 ];
 
 #[test]
@@ -66,7 +70,7 @@ fn exported(map: &str) -> BTreeSet<String> {
 fn functions(header: &str) -> BTreeSet<String> {
     let declared = header
         .lines()
-        .filter(|line| !line.starts_with([' ', '#', '/', '}']));
+        .filter(|line| !line.starts_with([' ', '#', '/', '}']) && !line.starts_with("typedef"));
     let names = declared.filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next());
     names.map(str::to_owned).collect()
 }
@@ -134,13 +138,19 @@ fn sources() -> Vec<PathBuf> {
         "publish",
         "meshes",
         "buffers",
+        "adopted",
         "observer",
         "version",
         "meshes_of",
         "groups",
         "global_arrays",
         "host_buffers",
+        "host_buffer_options",
         "transfers",
+        "transfers_shared",
+        "transfers_vectored",
+        "transfers_gathered",
+        "transfers_peer",
         "array",
         "attrs",
     ];
@@ -157,7 +167,7 @@ fn sources() -> Vec<PathBuf> {
         );
     }
     let mut files = Vec::from(files);
-    files.extend(["border", "handles"].map(|name| format!("src/{name}.rs").into()));
+    files.extend(["border", "handles", "buffer"].map(|name| format!("src/{name}.rs").into()));
     files
 }
 

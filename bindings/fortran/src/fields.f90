@@ -12,7 +12,7 @@ module tcasm_fields
   use tcasm_groups
   implicit none
   private
-  public :: tcasm_add_field, tcasm_get, tcasm_get_part, tcasm_global_read
+  public :: tcasm_add_field, tcasm_adopt, tcasm_get, tcasm_get_part, tcasm_global_read
 
 contains
 

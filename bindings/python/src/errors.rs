@@ -15,6 +15,7 @@ mod classes {
     import_exception!(tcasm._errors, ProducerLost);
     import_exception!(tcasm._errors, Revoked);
     import_exception!(tcasm._errors, VersionGone);
+    import_exception!(tcasm._errors, FieldLost);
     import_exception!(tcasm._errors, TooManyPins);
     import_exception!(tcasm._errors, Forked);
     import_exception!(tcasm._errors, Closed);
@@ -82,6 +83,7 @@ pub fn view(error: observer::ViewError) -> PyErr {
     use observer::ViewError as E;
     match error {
         E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
+        E::Lost { .. } => FieldLost::new_err(error.to_string()),
         E::Forked => forked("observer"),
         _ => Error::new_err(error.to_string()),
     }

@@ -10,7 +10,7 @@ use std::slice;
 use std::sync::Arc;
 use tcasm_core::field::{self, DType, Element, FieldDesc, Kind};
 use tcasm_core::num_complex::Complex;
-use tcasm_producer::{AnyBuffer, Producer};
+use tcasm_producer::{AnyBuffer, DefineError, Producer};
 
 /// A producer. It is closed early, but its memory stays mapped until no array needs it.
 pub type Shared = Arc<Mutex<Producer>>;
@@ -46,6 +46,16 @@ impl Buffer {
             ..self.desc.clone()
         }
     }
+}
+
+/// Adopts the array at `address` as the field that `desc` describes.
+#[allow(unsafe_code)]
+pub fn adopt(producer: &mut Producer, desc: &FieldDesc, address: usize) -> Result<(), DefineError> {
+    // SAFETY: the Python part passes the address of a numpy array, which it keeps until the field
+    // is released. Programs must not store to fields while a function of the producer runs, as
+    // with all fields. No reference of Rust to the memory is made: the array itself stands for the
+    // live memory in Python. Memory that does not exist is an error.
+    unsafe { producer.adopt_described(desc, address) }
 }
 
 /// Returns the live memory of a buffer: all that there is room for. The array can be written if

@@ -4,7 +4,7 @@ use crate::describe::FieldDict;
 use crate::errors;
 use crate::fields;
 use crate::group::Group;
-use crate::live::{Buffer, Shared, live};
+use crate::live::{Buffer, Shared, adopt, live};
 use crate::meshes;
 use crate::receipt::Receipt;
 use crate::values::{Value, Values, attrs, seconds};
@@ -84,6 +84,21 @@ impl Producer {
         let (desc, captured) = fields::described(field)?;
         let added = self.with(py, |p| p.add_described(&desc, captured))?;
         added.map_err(errors::define)
+    }
+
+    /// Adopts the array at `address`. The caller keeps it alive until it is released.
+    fn adopt(&self, py: Python<'_>, field: fields::Declared, address: usize) -> PyResult<()> {
+        let (desc, _) = fields::described(field)?;
+        let adopted = self.with(py, |p| adopt(p, &desc, address))?;
+        adopted.map_err(errors::define)
+    }
+
+    fn release(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.with(py, |p| p.release(name))?.map_err(errors::define)
+    }
+
+    fn lost(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |p| p.lost().map(str::to_owned).collect())
     }
 
     fn mesh(&self, py: Python<'_>, mesh: meshes::Declared) -> PyResult<()> {

@@ -8,5 +8,6 @@ pub mod description;
 pub mod full;
 pub mod header;
 pub mod increment;
+pub mod line;
 pub mod names;
 pub mod shape;

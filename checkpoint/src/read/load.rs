@@ -20,7 +20,7 @@ pub struct Loaded {
     pub table: FieldTable,
     /// Where the region lay, if that is known.
     pub extent: Option<Extent>,
-    bytes: BTreeMap<String, Vec<u8>>,
+    pub(crate) bytes: BTreeMap<String, Vec<u8>>,
 }
 
 impl Loaded {

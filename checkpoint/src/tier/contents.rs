@@ -12,13 +12,12 @@
 
 use crate::error::ReadError;
 use crate::file::regular;
+use crate::format::line::decode;
 use crate::format::names;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
 use std::path::Path;
 use tcasm_core::format::stamp::Stamp;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// The first bytes of every manifest.
 const BEGINNING: &[u8] = b"{\"event\":\"begin\",";
@@ -307,21 +306,4 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<(Contents, u64), ReadEr
         return Err(ReadError::NotManifest(path.to_owned()));
     }
     Ok((contents, end as u64))
-}
-
-/// Returns `event` as a line with its checksum.
-pub(crate) fn encode(event: &Event) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(event)?;
-    let sum = xxh3_64(&line);
-    writeln!(line, "#{sum:016x}")?;
-    Ok(line)
-}
-
-/// Returns the event in `line`, or `None` if the line is damaged.
-fn decode(line: &[u8]) -> Option<Event> {
-    let line = line.strip_suffix(b"\n")?;
-    let (text, sum) = line.split_at_checked(line.len().checked_sub(17)?)?;
-    let sum = std::str::from_utf8(sum.strip_prefix(b"#")?).ok()?;
-    let same = u64::from_str_radix(sum, 16).ok()? == xxh3_64(text);
-    same.then(|| serde_json::from_slice(text).ok()).flatten()
 }

@@ -101,7 +101,8 @@ fn line(entry: &Entry) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tier::contents::{Event, encode};
+    use crate::format::line::encode;
+    use crate::tier::contents::Event;
     use crate::tier::test::{write, written};
     use crate::{Checkpointer, Options};
     use std::fs::{self, File};

@@ -1,9 +1,10 @@
 //! The writing side of a manifest. [`super::contents`] describes the format. Lines are only ever
 //! appended.
 
-use super::contents::{Contents, Event, FORMAT, MOST_BYTES, encode, parse};
+use super::contents::{Contents, Event, FORMAT, MOST_BYTES, parse};
 use crate::error::WriteError;
 use crate::file::{Dir, Fault, Mode, directory, regular};
+use crate::format::line::encode;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;

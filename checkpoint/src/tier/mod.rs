@@ -7,7 +7,7 @@
 
 pub mod compact;
 pub mod contents;
-mod copy;
+pub mod copy;
 pub mod drain;
 mod folder;
 mod listed;

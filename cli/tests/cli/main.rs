@@ -21,6 +21,7 @@ mod misuse;
 mod named;
 mod paraview;
 mod part;
+mod run;
 mod shown;
 mod stats;
 mod tiers;

@@ -17,6 +17,7 @@ mod nodes;
 mod publish;
 mod recent;
 mod reclaim;
+mod reserve;
 mod retention;
 mod ring;
 mod rollback;
@@ -30,6 +31,7 @@ mod write;
 
 pub use handed::{FEWEST_VERSIONS, HandOverError};
 pub use in_flight::Settled;
+pub use reserve::RESERVED_VERSIONS;
 pub use rollback::{Patch, Recalled, Relocation};
 pub use share::ShareTarget;
 pub use state::Store;

@@ -48,6 +48,21 @@ pub const CHECKPOINT_POINTS: [&str; 10] = [
     "replacing",
 ];
 
+/// The steps of a node in writing a checkpoint of a job, in order. Only node 0 passes `job-voted`
+/// and `job-committed`.
+pub const JOB_POINTS: [&str; 10] = [
+    "job-filled",
+    "job-named",
+    "job-protected",
+    "job-prepared",
+    "job-voted",
+    "job-committed",
+    "job-noted",
+    "job-copied",
+    "job-drained",
+    "job-removing",
+];
+
 /// The steps of agreeing on a host buffer, in order.
 pub const HOST_BUFFER_POINTS: [&str; 9] = [
     "leading",
@@ -78,6 +93,7 @@ pub fn pass(point: &str) {
     debug_assert!(
         POINTS.contains(&point)
             || CHECKPOINT_POINTS.contains(&point)
+            || JOB_POINTS.contains(&point)
             || HOST_BUFFER_POINTS.contains(&point)
     );
     let wanted = WANTED.get_or_init(|| {

@@ -1,9 +1,7 @@
 /* Random calls, with handles of all kinds in all places: each returns a status, and nothing
    crashes. Pointers are what the header asks for, so AddressSanitizer finds each byte that is read
-   or written elsewhere. RANDOM_CALLS and RANDOM_SEED choose the number and the sequence. A fuzz
-   target compiles this with TCASM_FUZZ, and chooses each call by the bytes of its input. */
+   or written elsewhere. RANDOM_CALLS and RANDOM_SEED choose the number and the sequence. */
 #include "check.h"
-#include <unistd.h>
 
 enum { SLOTS = 3 };
 enum kind { OPTIONS, FIELD_OPTIONS, ATTRS, PRODUCER, BUFFER, OBSERVER, VERSION, GROUP, STEP, KINDS };
@@ -11,18 +9,9 @@ enum kind { OPTIONS, FIELD_OPTIONS, ATTRS, PRODUCER, BUFFER, OBSERVER, VERSION, 
 static uint64_t state;
 static void *slots[KINDS][SLOTS];
 static int by_status[256];
-/* What is left of the input of the fuzzer. */
-static const uint8_t *input;
-static size_t input_left;
 
 static uint64_t below(uint64_t n)
 {
-    if (input != NULL) {
-        if (input_left == 0)
-            return 0;
-        input_left--;
-        return *input++ % n;
-    }
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
@@ -41,29 +30,9 @@ static void *handle(enum kind kind)
     }
 }
 
-/* Ends an object, unless another call has done so. */
-static void end(enum kind kind, void *old)
-{
-    switch (kind) {
-    case OPTIONS: tcasm_options_free(old); break;
-    case FIELD_OPTIONS: tcasm_field_options_free(old); break;
-    case ATTRS: tcasm_attrs_free(old); break;
-    case PRODUCER: tcasm_close(old); break;
-    case OBSERVER: tcasm_detach(old); break;
-    case VERSION: tcasm_release(old); break;
-    case GROUP: tcasm_group_detach(old); break;
-    case STEP: tcasm_group_release(old); break;
-    default: break; /* a buffer lives as long as its region */
-    }
-}
-
 static void keep(enum kind kind, void *new_handle)
 {
-    void **slot = &slots[kind][below(SLOTS)];
-    /* Over a thousand runs of the fuzzer, objects that nobody knows would fill the memory. */
-    if (input != NULL)
-        end(kind, *slot);
-    *slot = new_handle;
+    slots[kind][below(SLOTS)] = new_handle;
 }
 
 static const char *text(void)
@@ -232,30 +201,6 @@ static void call(void)
     by_status[status + 128]++;
 }
 
-#ifdef TCASM_FUZZ
-
-/* Ends all objects of a run, so that the next one begins without any. */
-static void end_all(void)
-{
-    for (int kind = KINDS - 1; kind >= 0; kind--)
-        for (int i = 0; i < SLOTS; i++)
-            end((enum kind)kind, slots[kind][i]);
-    memset(slots, 0, sizeof slots);
-}
-
-void tcasm_random_calls(const uint8_t *data, size_t size)
-{
-    for (int i = 0; i < 3; i++)
-        snprintf(region[i], sizeof region[i], "fuzz-%d-%d", (int)getpid(), i);
-    input = data;
-    input_left = size;
-    while (input_left > 0)
-        call();
-    end_all();
-}
-
-#else
-
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -274,5 +219,3 @@ int main(int argc, char **argv)
     CHECK(calls != NULL || by_status[128 + TCASM_CLOSED] > 100);
     return 0;
 }
-
-#endif

@@ -117,6 +117,32 @@ public:
                                            type_name.c_str(), &data));
         return {static_cast<T*>(data), count};
     }
+    /// Makes an array that exists a field: `data` is its first element, and it has all elements of
+    /// the shape without gaps. It stays where it is. Until `release_adopted` it must not be freed,
+    /// moved or resized: the field would be lost.
+    template <element T>
+    void adopt(const std::string& name, T* data, const shape& extents,
+               const field_options& settings = {}) {
+        detail::check(tcasm_adopt(get(), name.c_str(), dtype_of<T>, extents.size(), extents.data(),
+                                  data, settings.get()));
+    }
+    /// Ends the adoption of an array. The next version has no such field.
+    void release_adopted(const std::string& name) {
+        detail::check(tcasm_release_adopted(get(), name.c_str()));
+    }
+    /// Returns the names of the fields that are lost: their memory was unmapped, moved or replaced
+    /// before `release_adopted`.
+    [[nodiscard]] std::vector<std::string> lost() const {
+        std::size_t count = 0;
+        detail::check(tcasm_lost_count(get(), &count));
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < count; i++) {
+            const char* name = nullptr;
+            detail::check(tcasm_lost_name(get(), i, &name));
+            names.emplace_back(name);
+        }
+        return names;
+    }
 
     /// Returns the live memory of a field, as the next version will have it.
     template <element T>

@@ -70,6 +70,8 @@ class Producer:
         self.name = name
         #: The buffers that fields are bound to.
         self._bound: dict[str, Buffer] = {}
+        #: The arrays of the program that are fields.
+        self._adopted: dict[str, NDArray[Any]] = {}
         _open.add(self)
 
     def _made(self, settings: dict[str, Any]) -> _tcasm.Producer:
@@ -103,14 +105,11 @@ class Producer:
         rewritten whole before each publish, and versions get its pages without a copy: see
         `rewrite`. In a group, a field can be a block of an array of all ranks, of ``global_shape``;
         its first value that is no ghost is at ``global_offset`` there."""
-        kind = np.dtype(dtype)
-        if not kind.isnative:
-            raise DefineError(f"{kind} is not in the byte order of this machine")
         self._core.field(
             {
                 "name": name,
                 "shape": [shape] if isinstance(shape, int) else list(shape),
-                "dtype": kind.name,
+                "dtype": _native(dtype).name,
                 "vector": vector,
                 "variable": variable,
                 "handed_over": handed_over,
@@ -130,6 +129,74 @@ class Producer:
         )
         self._bound[name] = Buffer(self._core, self._core.bound(name), name, handed_over)
         return self[name]
+
+    def adopt(
+        self,
+        name: str,
+        array: NDArray[Any],
+        *,
+        vector: bool = False,
+        variable: bool = False,
+        ghosts: Sequence[tuple[int, int]] | None = None,
+        unit: str = "",
+        centring: str = "point",
+        on: str | None = None,
+        quantity: str | None = None,
+        origin: Sequence[float] | None = None,
+        spacing: Sequence[float] | None = None,
+        global_shape: Sequence[int] | None = None,
+        global_offset: Sequence[int] | None = None,
+        attrs: dict[str, Attr] | None = None,
+        in_checkpoints: bool = True,
+    ) -> None:
+        """Makes an array that exists a field. It stays where it is, and is tracked in place: go on
+        computing in it. It must be writable and contiguous, in C or Fortran order. The producer
+        keeps it alive until `release`, or until the producer itself is gone. ``capacity`` must
+        allow for its bytes, and for up to 2 MiB more."""
+        kind = _native(array.dtype)
+        contiguous = array.flags.c_contiguous or array.flags.f_contiguous
+        if not (contiguous and array.flags.writeable and array.size):
+            raise DefineError(
+                f"the array for field {name!r} must be contiguous and writable, and have elements, "
+                "to be adopted; adopt a copy of it, and compute in that"
+            )
+        self._core.adopt(
+            {
+                "name": name,
+                "shape": list(array.shape),
+                "dtype": kind.name,
+                "vector": vector,
+                "variable": variable,
+                "handed_over": False,
+                "order": "C" if array.flags.c_contiguous else "F",
+                "ghosts": ghosts,
+                "unit": unit,
+                "centring": centring,
+                "on": on,
+                "quantity": quantity,
+                "origin": origin,
+                "spacing": spacing,
+                "global_shape": global_shape,
+                "global_offset": global_offset,
+                "attrs": attrs or {},
+                "in_checkpoints": in_checkpoints,
+            },
+            array.ctypes.data,
+        )
+        self._adopted[name] = array
+        self._bound[name] = Buffer(self._core, self._core.bound(name), name, False)
+
+    def release(self, name: str) -> None:
+        """Ends the adoption of an array, which stays as it is. The next version has no such
+        field. A lost field is removed as well."""
+        self._core.release(name)
+        self._adopted.pop(name, None)
+        self._bound.pop(name, None)
+
+    @property
+    def lost(self) -> list[str]:
+        """The names of the adopted fields whose memory went away before `release`."""
+        return self._core.lost()
 
     def mesh(
         self,
@@ -197,6 +264,8 @@ class Producer:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Returns the live memory of a field: all that there is room for."""
+        if name in self._adopted:
+            return self._adopted[name]
         return self._buffer(name).array
 
     def _buffer(self, of: str | Buffer) -> Buffer:
@@ -226,6 +295,8 @@ class Producer:
         From publish until here arrays of it are read-only, also those that this returned before.
         Take no views of them along: a store through one would change the version. Of a field that
         is computed in place this just returns the memory."""
+        if isinstance(of, str) and of in self._adopted:
+            return self._adopted[of]
         return self._buffer(of)._rewrite()
 
     def mark_dirty(self, of: str | Buffer, first: int = 0, end: int | None = None) -> None:
@@ -309,6 +380,14 @@ class Producer:
 
     def __repr__(self) -> str:
         return f"<Producer {self.name!r}{' closed' if self.closed else ''}>"
+
+
+def _native(dtype: DTypeLike) -> np.dtype[Any]:
+    """Returns the dtype, if it is in the byte order of this machine."""
+    kind = np.dtype(dtype)
+    if not kind.isnative:
+        raise DefineError(f"{kind} is not in the byte order of this machine")
+    return kind
 
 
 @atexit.register

@@ -49,6 +49,7 @@ mod unstructured;
 
 pub use cells::defect;
 pub use collection::root;
+pub use common::{VERSION, describe_version};
 pub use explicit::{Counts, Explicit, Source, TOPOLOGIES, no_ids, numbers};
 pub use geometry::Geometry;
 pub use image::describe_image;

@@ -1,0 +1,203 @@
+//! What follows a commit on each node: copies to the slow tier, and retention.
+
+use super::collective::{broadcast, gather};
+use super::error::JobError;
+use super::hashed;
+use super::messages::Messages;
+use super::names;
+use super::record::{Event, Part};
+use super::retention::{Known, is_due, kept};
+use super::vtkhdf;
+use super::writer::{JobWriter, files};
+use crate::error::WriteError;
+use crate::file::Fault;
+use crate::tier::copy::{Pace, copy};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use tcasm_core::testing::fault;
+
+impl<M: Messages> JobWriter<M> {
+    /// Notes that `step`, which was prepared last, is committed. Copies it to the slow tier if that
+    /// is due, and removes checkpoints that are no longer kept. All nodes call this for the same
+    /// steps in the same order, as the rounds of their agents tell them.
+    ///
+    /// An error of the copy or of the removal does not make the step less committed.
+    pub fn committed(&mut self, step: u64) -> Result<(), JobError> {
+        let Some(last) = self.take_pending(step) else {
+            return Ok(());
+        };
+        let base = last.part.base;
+        self.known.split_off(&step);
+        let known = Known {
+            base,
+            drained: false,
+        };
+        self.known.insert(step, known);
+        self.last = Some(last);
+        fault::pass("job-noted");
+        let in_place = self.settings.local == self.settings.slow;
+        let due = in_place || is_due(&self.known, self.settings.drain_every);
+        let drained = if due { self.drain(step) } else { Ok(()) };
+        self.retain()?;
+        drained
+    }
+
+    /// Copies a step to the slow tier on all nodes. It is drained when all have done so.
+    fn drain(&mut self, step: u64) -> Result<(), JobError> {
+        let copied = self.copy(step).map_err(|e| e.to_string());
+        fault::pass("job-copied");
+        let votes = gather(&mut self.messages, copied)?;
+        let drained = votes.map(|votes| self.note_drained(step, votes));
+        let drained: Result<(), String> = broadcast(&mut self.messages, drained)?;
+        match drained {
+            Ok(()) => {
+                self.known
+                    .entry(step)
+                    .and_modify(|known| known.drained = true);
+                Ok(())
+            }
+            Err(why) => Err(JobError::NotDrained { step, why }),
+        }
+    }
+
+    /// Copies the files of this node that the checkpoint of `step` is read from.
+    fn copy(&self, step: u64) -> Result<(), WriteError> {
+        let (local, slow) = (&self.settings.local, &self.settings.slow);
+        if local == slow {
+            return Ok(());
+        }
+        let base = |step: &u64| self.known.get(step)?.base;
+        let steps: BTreeSet<u64> = std::iter::successors(Some(step), base).collect();
+        let parts = self.prepared.parts.iter();
+        for part in parts.filter(|part| steps.contains(&part.step)) {
+            let to = slow.join(&part.file.file);
+            if hashed::check(&to, &part.file).is_ok() {
+                continue;
+            }
+            self.copy_file(&local.join(&part.file.file), &to, part)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a file of this node. The copy gets its name when its hash is right.
+    pub(super) fn copy_file(&self, from: &Path, to: &Path, part: &Part) -> Result<(), WriteError> {
+        let pace = Pace {
+            limit: None,
+            go_on: &|_| true,
+        };
+        copy(from, to, self.settings.options.mode, &pace, |copied| {
+            let same = hashed::check(copied, &part.file);
+            same.map_err(|why| Fault::Io(io::Error::other(why)))
+        })?;
+        Ok(())
+    }
+
+    /// Enters a drained step into the manifest, on node 0, and writes the file for ParaView.
+    fn note_drained(&mut self, step: u64, votes: Vec<Result<(), String>>) -> Result<(), String> {
+        let failed = votes.into_iter().enumerate().find_map(|(node, vote)| {
+            let why = vote.err()?;
+            Some(format!("node {node}: {why}"))
+        });
+        if let Some(why) = failed {
+            return Err(why);
+        }
+        let Some(manifest) = &mut self.manifest else {
+            return Ok(());
+        };
+        let noted = manifest.append(&Event::Drained { step });
+        noted.map_err(|e| e.to_string())?;
+        fault::pass("job-drained");
+        let settings = &self.settings;
+        let steps = &manifest.contents().steps;
+        let shown = steps.get(&step).map(|found| {
+            vtkhdf::write(
+                &settings.slow,
+                &settings.group,
+                &found.commit,
+                settings.options.mode,
+            )
+        });
+        // Without it, the checkpoint is whole.
+        if let Some(Err(error)) = shown {
+            tracing::warn!("step {step} has no file for ParaView: {error}");
+        }
+        Ok(())
+    }
+
+    /// Removes all of this node's files that are not kept.
+    fn retain(&mut self) -> Result<(), JobError> {
+        let settings = &self.settings;
+        let local = kept(&self.known, settings.keep, |_| true);
+        let slow = kept(&self.known, settings.keep_slow, |known| known.drained);
+        let slow = match self.known.values().any(|known| known.drained) {
+            true => slow,
+            false => BTreeSet::new(),
+        };
+        let in_place = settings.local == settings.slow;
+        let both: BTreeSet<u64> = local.union(&slow).copied().collect();
+        fault::pass("job-removing");
+        self.remove(
+            &settings.local.clone(),
+            if in_place { &both } else { &local },
+        )?;
+        if !in_place {
+            self.remove(&settings.slow.clone(), &slow)?;
+        }
+        let known = self.known.len();
+        self.known.retain(|step, _| both.contains(step));
+        self.prepared.parts.retain(|part| both.contains(&part.step));
+        if known != self.known.len() {
+            self.write_prepared()?;
+        }
+        self.note_removed(&both)
+    }
+
+    /// Removes the files of this node in `dir` whose step is before the newest committed one, and is
+    /// not in `kept`.
+    fn remove(&self, dir: &Path, kept: &BTreeSet<u64>) -> Result<(), WriteError> {
+        let newest = self.known.keys().next_back().copied().unwrap_or(0);
+        let own: BTreeSet<&str> = self.own_names();
+        for path in files(dir) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let step = names::step_of(&self.settings.group, self.node(), &name);
+            let goes = step.is_some_and(|step| step <= newest && !kept.contains(&step));
+            // A full file and an increment of the same step: one is of an earlier attempt.
+            let stale = step == Some(newest) && !own.contains(&*name);
+            if goes || stale {
+                std::fs::remove_file(&path).map_err(|e| Fault::from(e).at(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the names of the files of the newest committed step.
+    fn own_names(&self) -> BTreeSet<&str> {
+        let part: Option<&Part> = self.last.as_ref().map(|last| &last.part);
+        let files = part.map(|part| [Some(&part.file), part.parity.as_ref()]);
+        let files = files.into_iter().flatten().flatten();
+        files.map(|file| file.file.as_str()).collect()
+    }
+
+    /// Enters the steps that are no longer kept into the manifest, on node 0.
+    fn note_removed(&mut self, kept: &BTreeSet<u64>) -> Result<(), JobError> {
+        let Some(manifest) = &mut self.manifest else {
+            return Ok(());
+        };
+        let steps = manifest.contents().steps.keys();
+        let gone: Vec<u64> = steps.filter(|step| !kept.contains(step)).copied().collect();
+        for step in gone {
+            let shown = self
+                .settings
+                .slow
+                .join(names::vtkhdf(&self.settings.group, step));
+            match std::fs::remove_file(&shown) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(Fault::from(e).at(&shown).into());
+                }
+                _ => manifest.append(&Event::Removed { step })?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Checkpoints of a whole job: one file per node, redundancy between nodes, and a manifest line as
+//! the commit.
+//!
+//! # Phases
+//!
+//! All nodes have the versions of one step pinned. Then:
+//!
+//! 1. Each node writes all blocks of its ranks to one file: everything, or what has changed. The
+//!    file is sealed, read back, synced and renamed. The versions can go.
+//! 2. Nodes of a set, which do not fail together, make parity of each other's files.
+//! 3. Each node enters its part into its own list (it is *prepared*), and sends it to node 0.
+//! 4. When node 0 has the parts of all nodes, it appends one line to the manifest on the slow tier:
+//!    the *commit*. If the line is not whole, the checkpoint does not exist.
+//! 5. The nodes learn of it by the rounds of their agents. Then they copy it to the slow tier, if
+//!    that is due, and remove what is no longer kept.
+//!
+//! # Invariants
+//!
+//! - J1: What is committed stays readable until a newer checkpoint is committed, unless more nodes
+//!   are lost than the redundancy allows for.
+//! - J2: Only what is committed is ever offered, and only if all of it can be read. All hashes are
+//!   checked first.
+//! - J3: Retention is a function of what all nodes know, so all nodes keep the same steps.
+//!
+//! # Modules
+//!
+//! | module | contents |
+//! |---|---|
+//! | `writer`, `committed`, `recover` | the phases on one node, and its files after a start |
+//! | `find`, `job_checkpoint`, `load` | the newest checkpoint that can be read, and its values |
+//! | `protect`, `rebuild` | parity of a set's files, and files from parity |
+//! | `scheme`, `code`, `parity_file`, `sets` | stripes, codes, the file of parity, sets of nodes |
+//! | `manifest`, `prepared`, `record` | lines about what is committed and prepared |
+//! | `node_file`, `names`, `hashed` | the file of a node, names and hashes of files |
+//! | `messages`, `collective` | how nodes talk |
+//! | `vtkhdf` | the file for ParaView |
+
+mod code;
+mod collective;
+mod committed;
+mod error;
+mod find;
+mod hashed;
+mod job_checkpoint;
+mod load;
+mod manifest;
+mod messages;
+mod names;
+mod node_file;
+mod parity_file;
+mod prepared;
+mod protect;
+mod rebuild;
+mod record;
+mod recover;
+mod retention;
+mod scheme;
+mod sets;
+mod settings;
+mod vtkhdf;
+mod writer;
+
+pub use error::JobError;
+pub use find::{Places, committed};
+pub use job_checkpoint::JobCheckpoint;
+pub use manifest::groups;
+pub use messages::{Channels, Lost, Messages, channels};
+pub use node_file::{NodeSnapshot, Rank};
+pub use record::{Block, Commit, Committed, FileEntry, Level, Part};
+pub use scheme::Redundancy;
+pub use settings::JobSettings;
+pub use writer::{Changed, JobWriter};

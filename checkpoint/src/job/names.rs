@@ -1,0 +1,87 @@
+//! The names of the files of a job's checkpoints.
+//!
+//! ```text
+//! heat.job                              manifest, on the slow tier
+//! heat.node3_00000100.h5                all blocks of node 3; also on the slow tier if drained
+//! heat.node3_00000110.increment.h5      what has changed in them
+//! heat.node3_00000100.parity            the parity that node 3 has of other nodes' files
+//! heat.node3.prepared                   what node 3 has prepared
+//! heat_00000100.job.vtkhdf              for ParaView, beside the node files
+//! ```
+
+use crate::format::names::{self, Form};
+use crate::options::Layout;
+
+/// Returns the file name of the manifest.
+pub fn manifest(group: &str) -> String {
+    format!("{group}.job")
+}
+
+/// Returns the name that the checkpoints of a node have in common.
+pub fn node(group: &str, node: usize) -> String {
+    format!("{group}.node{node}")
+}
+
+/// Returns the file name of a node's blocks.
+pub fn blocks(group: &str, number: usize, step: u64, increment: bool) -> String {
+    let form = match increment {
+        true => Form::Increment,
+        false => Form::Full(Layout::OpenPmd),
+    };
+    names::file_name(&node(group, number), step, form)
+}
+
+/// Returns the file name of a node's parity.
+pub fn parity(group: &str, number: usize, step: u64) -> String {
+    format!("{}_{step:08}.parity", node(group, number))
+}
+
+/// Returns the file name of the list of what a node has prepared.
+pub fn prepared(group: &str, number: usize) -> String {
+    format!("{}.prepared", node(group, number))
+}
+
+/// Returns the name of the file for ParaView.
+pub fn vtkhdf(group: &str, step: u64) -> String {
+    format!("{group}_{step:08}.job.vtkhdf")
+}
+
+/// Returns the step of a file of a node, if it has such a name.
+pub fn step_of(group: &str, number: usize, file: &str) -> Option<u64> {
+    let own = node(group, number);
+    if let Some((name, step, _)) = names::parse(file) {
+        return (name == own).then_some(step);
+    }
+    let (name, step) = file.strip_suffix(".parity")?.rsplit_once('_')?;
+    let step = step.parse().ok()?;
+    (name == own && parity(group, number, step) == file).then_some(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_own_files_are_known_and_other_files_are_not_own() {
+        for step in [0, 7, 99_999_999, 123_456_789_012] {
+            for file in [
+                blocks("a.b", 3, step, true),
+                blocks("a.b", 3, step, false),
+                parity("a.b", 3, step),
+            ] {
+                assert_eq!(step_of("a.b", 3, &file), Some(step), "{file}");
+                assert_eq!(step_of("a.b", 30, &file), None);
+                assert_eq!(step_of("a", 3, &file), None);
+            }
+        }
+        for other in [
+            manifest("a.b"),
+            prepared("a.b", 3),
+            vtkhdf("a.b", 1),
+            "a.b.node3_1.parity".to_owned(),
+        ] {
+            assert_eq!(step_of("a.b", 3, &other), None, "{other}");
+        }
+        assert_eq!(names::parse(&vtkhdf("a", 1)), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! The list of what a node has prepared, in its local folder. It says which manifest the files
+//! belong to, and what they are, also while the slow tier cannot be reached.
+
+use super::error::JobError;
+use super::names;
+use super::record::Part;
+use crate::error::{ReadError, WriteError};
+use crate::file::{Mode, atomic, regular};
+use crate::format::line;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The largest size of the list in bytes.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// What a node has prepared.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prepared {
+    /// The time at which the manifest was created that the files belong to, or 0 if there are none.
+    pub manifest: u64,
+    /// The parts that are complete on the disk, in ascending order of steps.
+    pub parts: Vec<Part>,
+}
+
+/// A line of the list.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum Line {
+    Begin { manifest: u64 },
+    Prepared(Box<Part>),
+}
+
+impl Prepared {
+    /// Reads the list of a node in `dir`. Lines that are damaged are passed over.
+    pub fn read(dir: &Path, group: &str, node: usize) -> Result<Prepared, JobError> {
+        let path = dir.join(names::prepared(group, node));
+        let bytes = match regular::read(&path, MOST_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(ReadError::io(&path))?,
+        };
+        let mut found = Prepared::default();
+        for text in bytes.split_inclusive(|b| *b == b'\n') {
+            match line::decode(text) {
+                Some(Line::Begin { manifest }) => found.manifest = manifest,
+                Some(Line::Prepared(part)) => found.parts.push(*part),
+                None => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Adds a part. It replaces those of the same and of later steps.
+    pub fn add(&mut self, part: Part) {
+        self.parts.retain(|other| other.step < part.step);
+        self.parts.push(part);
+    }
+
+    /// Writes the list. It is on the disk when this returns.
+    pub fn write(
+        &self,
+        dir: &Path,
+        group: &str,
+        node: usize,
+        mode: Mode,
+    ) -> Result<(), WriteError> {
+        let begin = Line::Begin {
+            manifest: self.manifest,
+        };
+        let mut text = Vec::new();
+        let parts = self.parts.iter().cloned().map(Box::new).map(Line::Prepared);
+        let lines = std::iter::once(begin).chain(parts);
+        let path = dir.join(names::prepared(group, node));
+        atomic::write(&path, mode, |pending| {
+            for line in lines {
+                text.extend(line::encode(&line)?);
+            }
+            pending.file().write_all(&text)?;
+            Ok(())
+        })?;
+        Ok(())
+    }
+}

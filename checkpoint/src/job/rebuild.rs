@@ -1,0 +1,120 @@
+//! Rebuilds files of lost nodes from the files and the parity of the others.
+
+use super::code;
+use super::error::JobError;
+use super::hashed;
+use super::parity_file::{Header, Parity, data_piece, pieces};
+use super::record::FileEntry;
+use super::scheme::{Redundancy, Stripe};
+use crate::error::WriteError;
+use crate::file::{Fault, Mode, atomic, regular};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// What is left of a set: for each member, the paths of its file and of its parity, if they are
+/// whole.
+pub struct Left<'l> {
+    /// The scheme of the set.
+    pub redundancy: Redundancy,
+    /// The files as they were, in the order of the set.
+    pub entries: Vec<&'l FileEntry>,
+    /// The paths of the files.
+    pub files: Vec<Option<PathBuf>>,
+    /// The paths of the parity.
+    pub parities: Vec<Option<PathBuf>>,
+}
+
+impl Left<'_> {
+    /// Returns true if the file of `member` can be rebuilt. With the redundancy that is left, that
+    /// of another lost member may not be.
+    pub fn is_enough_for(&self, member: usize) -> bool {
+        let there = |all: &[Option<PathBuf>]| all.iter().map(Option::is_some).collect::<Vec<_>>();
+        let (files, parities) = (there(&self.files), there(&self.parities));
+        self.redundancy.can_rebuild(member, &files, &parities)
+    }
+
+    /// Rebuilds the file of `member` in the folder `into`. It gets its name when its hash is right.
+    pub fn rebuild(&self, member: usize, into: &Path, mode: Mode) -> Result<PathBuf, JobError> {
+        let path = into.join(&self.entries[member].file);
+        let fault = |e: io::Error| Fault::from(e).at(&path);
+        let opened = Opened::of(self).map_err(fault)?;
+        let chunk = opened.chunk;
+        atomic::write(&path, mode, |pending| {
+            for stripe in self.redundancy.stripes(self.files.len()) {
+                let own = stripe.data.iter().position(|(m, _)| *m == member);
+                let Some(own) = own else { continue };
+                let start = stripe.data[own].1 as u64 * chunk;
+                for (at, length) in pieces(chunk) {
+                    let piece = opened.piece(&stripe, own, at, length)?;
+                    pending.file().write_all_at(&piece, start + at)?;
+                }
+            }
+            pending.file().set_len(self.entries[member].bytes)?;
+            let found = hashed::check(&pending.here(), self.entries[member]);
+            found.map_err(|why| {
+                Fault::Write(WriteError::NotWritten {
+                    path: path.clone(),
+                    why,
+                })
+            })
+        })?;
+        Ok(path)
+    }
+}
+
+/// The open files of a set.
+struct Opened {
+    files: Vec<Option<File>>,
+    parities: Vec<Option<Parity>>,
+    chunk: u64,
+}
+
+impl Opened {
+    fn of(left: &Left<'_>) -> io::Result<Opened> {
+        let files = left
+            .files
+            .iter()
+            .map(|path| path.as_deref().map(regular::open).transpose());
+        let parities = left.parities.iter();
+        let parities = parities.map(|path| path.as_deref().map(Parity::open).transpose());
+        let entries: Vec<FileEntry> = left.entries.iter().map(|e| (*e).clone()).collect();
+        Ok(Opened {
+            files: files.collect::<io::Result<_>>()?,
+            parities: parities.collect::<io::Result<_>>()?,
+            chunk: Header::chunk(left.redundancy, &entries),
+        })
+    }
+
+    /// Returns a piece of data number `own` of a stripe.
+    fn piece(&self, stripe: &Stripe, own: usize, at: u64, length: u64) -> io::Result<Vec<u8>> {
+        let data = stripe.data.iter().map(|(member, chunk)| {
+            let file = self.files[*member].as_ref();
+            file.map(|file| data_piece(file, self.chunk, *chunk, at, length))
+                .transpose()
+        });
+        let parity = stripe.parity.iter().map(|member| {
+            let parity = self.parities[*member].as_ref();
+            parity
+                .map(|parity| self.parity(parity, stripe, at, length))
+                .transpose()
+        });
+        let data = data.collect::<io::Result<_>>()?;
+        let parity = parity.collect::<io::Result<_>>()?;
+        let mut all = code::decode(data, parity).map_err(io::Error::other)?;
+        Ok(all.swap_remove(own))
+    }
+
+    /// Returns a piece of the parity of a stripe.
+    fn parity(&self, of: &Parity, stripe: &Stripe, at: u64, length: u64) -> io::Result<Vec<u8>> {
+        let header = &of.header;
+        let stripes = header.redundancy.stripes(header.set.len());
+        let slots = header.stripes();
+        let slot = slots.iter().position(|(s, _)| stripes[*s] == *stripe);
+        match slot.filter(|_| header.chunk == self.chunk) {
+            Some(slot) => of.get(slot, at, length),
+            None => Err(io::Error::other("it is the parity of other files")),
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Recovery by messages, after the nodes were connected anew: each node gets back its own files,
+//! also where no node can reach the folder of another one.
+
+use super::code;
+use super::collective::{broadcast, gather};
+use super::error::JobError;
+use super::hashed;
+use super::manifest;
+use super::messages::Messages;
+use super::parity_file::{Header, Parity, data_piece, pieces};
+use super::record::{Commit, Event, FileEntry, Part, Steps, chain};
+use super::scheme::Stripe;
+use super::writer::JobWriter;
+use crate::error::WriteError;
+use crate::file::{Fault, atomic, regular};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// The files that one node has.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Own {
+    /// The steps of its files.
+    files: BTreeSet<u64>,
+    /// The steps of its parity.
+    parities: BTreeSet<u64>,
+}
+
+/// A file to rebuild, and what is left of its set.
+struct Job<'c> {
+    commit: &'c Commit,
+    set: &'c [usize],
+    /// The member whose file is lost.
+    lost: usize,
+    /// The members that have their file, and those that have their parity.
+    files: Vec<bool>,
+    parities: Vec<bool>,
+}
+
+impl<M: Messages> JobWriter<M> {
+    /// Gives each node its files of the newest committed step of which every block is left, and
+    /// returns that step. Files that a node has lost are rebuilt from those of the others, which
+    /// send them. Returns `None` if nothing was ever committed.
+    ///
+    /// All nodes call this directly after [`connect`](Self::connect). There must be as many nodes
+    /// as have written the step.
+    pub fn recover(&mut self) -> Result<Option<u64>, JobError> {
+        let steps = manifest::read(&self.settings.slow, &self.settings.group)?.steps;
+        let own = self.own(&steps);
+        let all = gather(&mut self.messages, own)?;
+        let all: Vec<Own> = broadcast(&mut self.messages, all)?;
+        let mut why = Vec::new();
+        for step in steps.keys().rev() {
+            match plan(&steps, *step, &all) {
+                Ok(jobs) => {
+                    self.rebuild_all(*step, &jobs)?;
+                    self.fetch(&steps, *step)?;
+                    self.continue_from(*step)?;
+                    return Ok(Some(*step));
+                }
+                Err(error) => why.push((*step, error)),
+            }
+        }
+        let group = self.settings.group.clone();
+        match why.is_empty() {
+            true => Ok(None),
+            false => Err(JobError::NoneUsable { group, why }),
+        }
+    }
+
+    /// Says that the job continues from `step`, so that later checkpoints do not count as newer ones.
+    /// [`recover`](Self::recover) does this itself. All nodes call it.
+    pub fn continue_from(&mut self, step: u64) -> Result<(), JobError> {
+        let later = self.known.split_off(&step.saturating_add(1));
+        if let Some(manifest) = &mut self.manifest {
+            for step in later.into_keys() {
+                manifest.append(&Event::Removed { step })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns which files this node can read.
+    fn own(&self, steps: &Steps) -> Own {
+        let mut own = Own::default();
+        for (step, found) in steps {
+            let Some(part) = found.commit.part(self.node()) else {
+                continue;
+            };
+            if self.place_of(&part.file).is_some() {
+                own.files.insert(*step);
+            }
+            if part
+                .parity
+                .as_ref()
+                .is_some_and(|parity| self.place_of(parity).is_some())
+            {
+                own.parities.insert(*step);
+            }
+        }
+        own
+    }
+
+    /// Returns the path of a file that is whole, in the local folder or on the slow tier.
+    fn place_of(&self, entry: &FileEntry) -> Option<PathBuf> {
+        let is_name = !entry.file.contains('/');
+        let dirs = [&self.settings.local, &self.settings.slow];
+        let mut paths = dirs.into_iter().map(|dir| dir.join(&entry.file));
+        paths.find(|path| is_name && hashed::check(path, entry).is_ok())
+    }
+
+    /// Rebuilds all files that are lost.
+    fn rebuild_all(&mut self, step: u64, jobs: &[Job<'_>]) -> Result<(), JobError> {
+        let mut result = Ok(());
+        for job in jobs {
+            let member = job.set.iter().position(|node| *node == self.node());
+            match member {
+                Some(member) if member == job.lost => {
+                    let rebuilt = self.receive_file(job)?;
+                    result = result.and(rebuilt.map_err(|e| e.to_string()));
+                }
+                Some(member) => self.send_pieces(job, member)?,
+                None => {}
+            }
+        }
+        let votes = gather(&mut self.messages, result)?;
+        let failed = votes.map(|votes| {
+            let failed = votes.into_iter().enumerate();
+            let failed =
+                failed.filter_map(|(node, vote)| Some(format!("node {node}: {}", vote.err()?)));
+            failed.collect::<Vec<_>>()
+        });
+        let why: Vec<String> = broadcast(&mut self.messages, failed)?;
+        match why.is_empty() {
+            true => Ok(()),
+            false => Err(JobError::NotRebuilt { step, why }),
+        }
+    }
+
+    /// Sends what this node has of the stripes of a lost file.
+    fn send_pieces(&mut self, job: &Job<'_>, member: usize) -> Result<(), JobError> {
+        let part = job.commit.part(self.node());
+        let file = part.and_then(|part| regular::open(&self.place_of(&part.file)?).ok());
+        let parity =
+            part.and_then(|part| Parity::open(&self.place_of(part.parity.as_ref()?)?).ok());
+        let chunk = job.chunk();
+        let to = job.set[job.lost];
+        for (s, stripe) in job.stripes() {
+            for (at, length) in pieces(chunk) {
+                // An empty message says that the piece is gone meanwhile.
+                if let Some(number) = stripe.chunk_of(member).filter(|_| job.files[member]) {
+                    let piece = file
+                        .as_ref()
+                        .map(|f| data_piece(f, chunk, number, at, length));
+                    let piece = piece.and_then(Result::ok).unwrap_or_default();
+                    self.send_piece(to, piece)?;
+                }
+                if stripe.parity.contains(&member) && job.parities[member] {
+                    let piece = parity
+                        .as_ref()
+                        .map(|parity| parity_piece(parity, s, at, length));
+                    let piece = piece.and_then(Result::ok).unwrap_or_default();
+                    self.send_piece(to, piece)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a piece, and waits until it has come. So no more than one is on its way.
+    fn send_piece(&mut self, to: usize, piece: Vec<u8>) -> Result<(), JobError> {
+        self.messages.send(to, piece)?;
+        self.messages.receive(to)?;
+        Ok(())
+    }
+
+    /// Receives a piece, and says so.
+    fn answered(&mut self, from: usize) -> Result<Vec<u8>, JobError> {
+        let piece = self.messages.receive(from)?;
+        self.messages.send(from, Vec::new())?;
+        Ok(piece)
+    }
+
+    /// Rebuilds the file of this node from what the others send. The outer error says that a node is
+    /// lost. Receives all messages in any case, because others would come too late.
+    fn receive_file(&mut self, job: &Job<'_>) -> Result<Result<(), WriteError>, JobError> {
+        let Some(part) = job.commit.part(self.node()) else {
+            return Ok(Ok(()));
+        };
+        let path = self.settings.local.join(&part.file.file);
+        let begun = atomic::begin(&path, self.settings.options.mode, |_| Ok(()));
+        let mut pending = begun.map(|(pending, ())| pending);
+        for (_, stripe) in job.stripes() {
+            let Some(number) = stripe.chunk_of(job.lost) else {
+                continue;
+            };
+            for (at, length) in pieces(job.chunk()) {
+                let piece = self.receive_piece(job, &stripe, length)?;
+                let put = |file: &File| {
+                    let piece = piece.map_err(io::Error::other)?;
+                    file.write_all_at(&piece, number as u64 * job.chunk() + at)
+                };
+                pending = pending.and_then(|pending| {
+                    put(pending.file()).map_err(|e| Fault::from(e).at(&path))?;
+                    Ok(pending)
+                });
+            }
+        }
+        Ok(pending.and_then(|pending| {
+            let cut = pending.file().set_len(part.file.bytes);
+            cut.map_err(|e| Fault::from(e).at(&path))?;
+            let same = hashed::check(&pending.here(), &part.file);
+            same.map_err(|why| WriteError::NotWritten {
+                path: path.clone(),
+                why,
+            })?;
+            pending.commit().map(drop)
+        }))
+    }
+
+    /// Receives the pieces of a stripe, and computes that of this node.
+    fn receive_piece(
+        &mut self,
+        job: &Job<'_>,
+        stripe: &Stripe,
+        length: u64,
+    ) -> Result<Result<Vec<u8>, String>, JobError> {
+        let whole = |piece: Vec<u8>| (piece.len() as u64 == length).then_some(piece);
+        let (mut data, mut parity) = (Vec::new(), Vec::new());
+        for (member, _) in &stripe.data {
+            data.push(match job.files[*member] {
+                true => whole(self.answered(job.set[*member])?),
+                false => None,
+            });
+        }
+        for member in &stripe.parity {
+            parity.push(match job.parities[*member] {
+                true => whole(self.answered(job.set[*member])?),
+                false => None,
+            });
+        }
+        let own = stripe
+            .data
+            .iter()
+            .position(|(member, _)| *member == job.lost);
+        let all = code::decode(data, parity);
+        Ok(all.and_then(|all| {
+            let piece = own.and_then(|own| all.into_iter().nth(own));
+            piece.ok_or_else(|| "a piece was not computed".to_owned())
+        }))
+    }
+
+    /// Copies files of this node that are on the slow tier only, and lists all as prepared.
+    fn fetch(&mut self, steps: &Steps, step: u64) -> Result<(), JobError> {
+        for part in chain(steps, step, self.node())
+            .unwrap_or_default()
+            .into_iter()
+            .rev()
+        {
+            let path = self.settings.local.join(&part.file.file);
+            if hashed::check(&path, &part.file).is_err()
+                && let Some(from) = self.place_of(&part.file)
+            {
+                self.copy_file(&from, &path, part)?;
+            }
+            self.prepared.add(part.clone());
+        }
+        Ok(self.write_prepared()?)
+    }
+}
+
+impl Job<'_> {
+    fn chunk(&self) -> u64 {
+        let parts = self.set.iter().filter_map(|node| self.commit.part(*node));
+        let entries: Vec<FileEntry> = parts.map(|part| part.file.clone()).collect();
+        Header::chunk(self.commit.redundancy, &entries)
+    }
+
+    /// Returns the stripes that have data of the lost file, with their numbers.
+    fn stripes(&self) -> Vec<(usize, Stripe)> {
+        let all = self.commit.redundancy.stripes(self.set.len());
+        let own = |(_, stripe): &(usize, Stripe)| stripe.chunk_of(self.lost).is_some();
+        all.into_iter().enumerate().filter(own).collect()
+    }
+}
+
+/// Returns the files that must be rebuilt so that every block of `step` is there, or why some
+/// cannot be.
+fn plan<'c>(steps: &'c Steps, step: u64, all: &[Own]) -> Result<Vec<Job<'c>>, String> {
+    let mut jobs = Vec::new();
+    for part in &steps[&step].commit.parts {
+        let node = part.node;
+        let own = all.get(node).ok_or_else(|| {
+            format!(
+                "it was written by more than the {} nodes that are there",
+                all.len()
+            )
+        })?;
+        let parts = chain(steps, step, node).ok_or("a checkpoint that it builds on is missing")?;
+        let gone = parts
+            .into_iter()
+            .filter(|part| !own.files.contains(&part.step));
+        for part in gone {
+            jobs.push(job(&steps[&part.step].commit, part, all)?);
+        }
+    }
+    Ok(jobs)
+}
+
+fn job<'c>(commit: &'c Commit, of: &Part, all: &[Own]) -> Result<Job<'c>, String> {
+    let set = commit.set_of(of.node).unwrap_or_default();
+    let has = |has: fn(&Own) -> &BTreeSet<u64>| {
+        let there = |node: &usize| {
+            all.get(*node)
+                .is_some_and(|own| has(own).contains(&of.step))
+        };
+        set.iter().map(there).collect::<Vec<bool>>()
+    };
+    let (files, parities) = (has(|own| &own.files), has(|own| &own.parities));
+    let lost = set
+        .iter()
+        .position(|node| *node == of.node)
+        .unwrap_or_default();
+    match !set.is_empty() && commit.redundancy.can_rebuild(lost, &files, &parities) {
+        true => Ok(Job {
+            commit,
+            set,
+            lost,
+            files,
+            parities,
+        }),
+        false => Err(format!(
+            "the file of node {} at step {} is lost, and too little is left of its set {set:?}",
+            of.node, of.step
+        )),
+    }
+}
+
+fn parity_piece(of: &Parity, stripe: usize, at: u64, length: u64) -> io::Result<Vec<u8>> {
+    let slot = of.header.stripes().iter().position(|(s, _)| *s == stripe);
+    let slot = slot.ok_or(io::ErrorKind::NotFound)?;
+    of.get(slot, at, length)
+}

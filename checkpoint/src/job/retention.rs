@@ -1,0 +1,55 @@
+//! Which checkpoints are kept. All nodes decide the same, because they decide by what all know.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a node knows of a committed checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The step that this node's file builds on.
+    pub base: Option<u64>,
+    /// All files are on the slow tier.
+    pub drained: bool,
+}
+
+/// Returns the newest `count` of the steps that `counts` accepts, and all that they build on.
+pub fn kept(
+    steps: &BTreeMap<u64, Known>,
+    count: usize,
+    counts: impl Fn(&Known) -> bool,
+) -> BTreeSet<u64> {
+    let newest = steps.iter().rev().filter(|(_, known)| counts(known));
+    let mut kept = BTreeSet::new();
+    for (step, _) in newest.take(count.max(1)) {
+        let base = |step: &u64| steps.get(step)?.base.filter(|base| base < step);
+        kept.extend(std::iter::successors(Some(*step), base));
+    }
+    kept
+}
+
+/// Returns true if the newest step is to be copied to the slow tier: it is the `every`-th since the
+/// last one that was.
+pub fn is_due(steps: &BTreeMap<u64, Known>, every: usize) -> bool {
+    let since = steps.values().rev().take_while(|known| !known.drained);
+    every > 0 && since.count() >= every
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_checkpoints_are_kept_with_all_that_they_build_on() {
+        let known = |base, drained| Known { base, drained };
+        let steps = BTreeMap::from([
+            (10, known(None, true)),
+            (20, known(Some(10), false)),
+            (30, known(None, false)),
+            (40, known(Some(30), false)),
+            (50, known(Some(40), false)),
+        ]);
+        assert_eq!(kept(&steps, 1, |_| true), BTreeSet::from([30, 40, 50]));
+        assert_eq!(kept(&steps, 4, |_| true), steps.keys().copied().collect());
+        assert_eq!(kept(&steps, 3, |known| known.drained), BTreeSet::from([10]));
+        assert!(is_due(&steps, 4) && !is_due(&steps, 5) && !is_due(&steps, 0));
+    }
+}

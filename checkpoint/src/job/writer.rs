@@ -1,0 +1,384 @@
+//! The writer of one node. [`super`] describes the phases.
+
+use super::collective::{broadcast, gather};
+use super::error::JobError;
+use super::hashed;
+use super::manifest::{self, Manifest};
+use super::messages::Messages;
+use super::names;
+use super::node_file::{Merged, NodeSnapshot, blocks};
+use super::parity_file::Header;
+use super::prepared::Prepared;
+use super::protect::{Set, protect};
+use super::record::{Commit, Event, FileEntry, Level, Part};
+use super::retention::Known;
+use super::scheme::Redundancy;
+use super::sets::sets;
+use super::settings::JobSettings;
+use crate::error::WriteError;
+use crate::file::{Lock, atomic};
+use crate::format::description::Base;
+use crate::format::names::usable;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use tcasm_core::field::FieldTable;
+use tcasm_core::testing::fault;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Returns the bytes of a field of a rank that have changed since [`JobWriter::base`], ascending
+/// and disjoint ranges.
+pub type Changed<'c> = dyn Fn(u32, &str) -> Vec<Range<u64>> + 'c;
+
+/// Writes the checkpoints of a job, on one of its nodes.
+///
+/// All nodes call the same methods in the same order. Each call that fails on one node ends on all:
+/// either with an error, or with [`Lost`](super::Lost) if the node is gone. After `Lost`, drop the
+/// writer: others wait for its messages until then.
+pub struct JobWriter<M> {
+    pub(super) settings: JobSettings,
+    pub(super) messages: M,
+    sets: Vec<Vec<usize>>,
+    /// The manifest, on node 0.
+    pub(super) manifest: Option<Manifest>,
+    pub(super) prepared: Prepared,
+    /// The committed checkpoints.
+    pub(super) known: BTreeMap<u64, Known>,
+    /// The part that was prepared last, and is not known to be committed.
+    pending: Option<Last>,
+    /// The part that was committed last, which the next increment builds on.
+    pub(super) last: Option<Last>,
+    _lock: Lock,
+}
+
+/// A part of this node, and the fields of its file.
+pub(super) struct Last {
+    pub part: Part,
+    table: FieldTable,
+}
+
+impl<M: Messages> JobWriter<M> {
+    /// Connects the nodes of a job. `failure_group` is the name of what fails together with this
+    /// node: the node itself, its rack, or its power supply. Nodes protect only nodes of other
+    /// failure groups.
+    ///
+    /// Fails if another process writes the checkpoints of this node, or if the local folder has
+    /// files that belong to another manifest.
+    pub fn connect(
+        settings: JobSettings,
+        failure_group: &str,
+        mut messages: M,
+    ) -> Result<Self, JobError> {
+        if !usable(&names::node(&settings.group, messages.node())) {
+            return Err(WriteError::Name(settings.group).into());
+        }
+        let manifest = match messages.node() {
+            0 => Some(Manifest::open(
+                &settings.slow,
+                &settings.group,
+                settings.options.mode,
+            )?),
+            _ => None,
+        };
+        let groups = gather(&mut messages, failure_group.to_owned())?;
+        let groups: Vec<String> = broadcast(&mut messages, groups)?;
+        let least = settings.redundancy.least_nodes();
+        let sets = sets(&groups, settings.set_size.max(least), least)?;
+        let node = messages.node();
+        let name = names::node(&settings.group, node);
+        let lock = Lock::take(&settings.local, &name, settings.options.mode)?;
+        let contents = manifest::read(&settings.slow, &settings.group)?;
+        let mut prepared = Prepared::read(&settings.local, &settings.group, node)?;
+        if prepared.manifest != contents.created && !prepared.parts.is_empty() {
+            return Err(JobError::OtherManifest {
+                dir: settings.local,
+                node,
+                group: settings.group,
+            });
+        }
+        prepared.manifest = contents.created;
+        let known = contents.steps.iter().map(|(step, found)| {
+            let base = found.commit.part(node).and_then(|part| part.base);
+            let drained = found.level == Level::Drained;
+            (*step, Known { base, drained })
+        });
+        let mut writer = JobWriter {
+            known: known.collect(),
+            settings,
+            messages,
+            sets,
+            manifest,
+            prepared,
+            pending: None,
+            last: None,
+            _lock: lock,
+        };
+        writer.remove_temporary_files();
+        Ok(writer)
+    }
+
+    /// Returns the number of this node.
+    pub fn node(&self) -> usize {
+        self.messages.node()
+    }
+
+    /// Returns the sets of nodes that protect each other.
+    pub fn sets(&self) -> &[Vec<usize>] {
+        &self.sets
+    }
+
+    /// Returns the committed step that the next increment builds on, if it may be one.
+    pub fn base(&self) -> Option<u64> {
+        let last = self.last.as_ref()?.part.step;
+        let base = |step: &u64| self.known.get(step)?.base;
+        let files = std::iter::successors(Some(last), base).count();
+        (files < self.settings.most_files).then_some(last)
+    }
+
+    /// Prepares a step on this node: writes all blocks to a file, and the parity of other nodes'
+    /// files. Node 0 then waits for the other nodes and commits the step, if all have prepared it.
+    /// The pins of the version can go when this returns.
+    ///
+    /// With `changed` the file is an increment on [`base`](Self::base), if its fields allow that.
+    ///
+    /// If this succeeds, the agent of this node says so in the rounds. When a round shows that all
+    /// nodes have prepared the step, it is committed: call [`committed`](Self::committed).
+    pub fn prepare(
+        &mut self,
+        of: &NodeSnapshot<'_>,
+        changed: Option<&Changed<'_>>,
+    ) -> Result<(), JobError> {
+        self.pending = None;
+        let filled = self.write_blocks(of, changed).map_err(|e| e.to_string());
+        let result = self.write_parity(of.step, filled)?;
+        let result = result.and_then(|last| self.note(last).map_err(|e| e.to_string()));
+        fault::pass("job-prepared");
+        let vote = result.as_ref().map(|last| last.part.clone());
+        let votes = gather(&mut self.messages, vote.map_err(Clone::clone))?;
+        match result {
+            Ok(last) => self.pending = Some(last),
+            Err(why) if votes.is_none() => {
+                let why = vec![format!("node {}: {why}", self.node())];
+                return Err(JobError::NotPrepared { step: of.step, why });
+            }
+            Err(_) => {}
+        }
+        match votes {
+            Some(votes) => self.commit(of, votes),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the file of this node. It is on the disk under its name when this returns.
+    fn write_blocks(
+        &mut self,
+        of: &NodeSnapshot<'_>,
+        changed: Option<&Changed<'_>>,
+    ) -> Result<Last, WriteError> {
+        let (node, step) = (self.node(), of.step);
+        let group = self.settings.group.clone();
+        let merged = Merged::new(&group, node, of)?;
+        let base = self.base().zip(changed).zip(self.last.as_ref());
+        let base =
+            base.filter(|((base, _), last)| *base < step && merged.can_build_on(&last.table));
+        let path = |is_increment| {
+            let file = names::blocks(&group, node, step, is_increment);
+            self.settings.local.join(file)
+        };
+        let path = path(base.is_some());
+        let id = self.id(step);
+        let options = &self.settings.options;
+        let unsealed = match &base {
+            Some(((base, changed), last)) => {
+                let (step, older) = (*base, &last.table);
+                let id_of_base = last.part.id.clone();
+                let base = Base {
+                    step,
+                    id: id_of_base,
+                };
+                merged.fill_increment((&group, &path, &id), (&base, older), *changed, options)?
+            }
+            None => merged.fill(&group, &path, &id, options)?,
+        };
+        fault::pass("job-filled");
+        unsealed.seal()?;
+        let base = base.map(|((base, _), _)| base);
+        unsealed.commit()?;
+        fault::pass("job-named");
+        let file = hashed::entry(&path).map_err(|e| crate::file::Fault::from(e).at(&path))?;
+        let part = Part {
+            node,
+            step,
+            id,
+            base,
+            file,
+            parity: None,
+            ranks: of.members.iter().map(|(rank, _)| *rank).collect(),
+            blocks: blocks(of),
+        };
+        Ok(Last {
+            part,
+            table: merged.table,
+        })
+    }
+
+    /// Returns an identity for the state of this node at `step`, which no other state has.
+    fn id(&self, step: u64) -> String {
+        let now = crate::tier::manifest::unix_ns();
+        let text = format!("{now} {} {} {step}", std::process::id(), self.node());
+        format!("{:016x}", xxh3_64(text.as_bytes()))
+    }
+
+    /// Writes the parity of this node. The outer error says that a node is lost.
+    fn write_parity(
+        &mut self,
+        step: u64,
+        filled: Result<Last, String>,
+    ) -> Result<Result<Last, String>, JobError> {
+        if self.settings.redundancy == Redundancy::None {
+            return Ok(filled);
+        }
+        let node = self.node();
+        let found = self.sets.iter().find_map(|nodes| {
+            let member = nodes.iter().position(|n| *n == node)?;
+            Some(Set { nodes, member })
+        });
+        let Some(set) = found else {
+            return Ok(Err(format!("node {node} is in no set")));
+        };
+        let settings = &self.settings;
+        let header = |files: Vec<FileEntry>| Header {
+            group: settings.group.clone(),
+            step,
+            redundancy: settings.redundancy,
+            member: set.member,
+            chunk: Header::chunk(settings.redundancy, &files),
+            set: set.nodes.to_vec(),
+            files,
+        };
+        let own = filled.as_ref().map(|last| last.part.file.clone());
+        let own = own.map_err(Clone::clone);
+        let file = own.as_ref().map_or("", |file| &file.file);
+        let path = settings.local.join(file);
+        let to = settings
+            .local
+            .join(names::parity(&settings.group, node, step));
+        let to = (to.as_path(), settings.options.mode);
+        let parity = protect(&mut self.messages, &set, header, (&path, own), to)?;
+        fault::pass("job-protected");
+        Ok(filled.and_then(|mut last| {
+            last.part.parity = Some(parity?);
+            Ok(last)
+        }))
+    }
+
+    /// Enters a part into the list of what this node has prepared.
+    fn note(&mut self, last: Last) -> Result<Last, WriteError> {
+        self.prepared.add(last.part.clone());
+        self.write_prepared()?;
+        Ok(last)
+    }
+
+    pub(super) fn write_prepared(&self) -> Result<(), WriteError> {
+        let JobSettings { local, group, .. } = &self.settings;
+        let mode = self.settings.options.mode;
+        self.prepared.write(local, group, self.node(), mode)
+    }
+
+    /// Commits a step on node 0 if all nodes have prepared it, and all ranks are there.
+    fn commit(
+        &mut self,
+        of: &NodeSnapshot<'_>,
+        votes: Vec<Result<Part, String>>,
+    ) -> Result<(), JobError> {
+        let step = of.step;
+        let mut why = Vec::new();
+        let mut parts = Vec::new();
+        for (node, vote) in votes.into_iter().enumerate() {
+            match vote {
+                Ok(part) if part.step == step => parts.push(part),
+                Ok(part) => why.push(format!("node {node} has prepared step {}", part.step)),
+                Err(error) => why.push(format!("node {node}: {error}")),
+            }
+        }
+        fault::pass("job-voted");
+        if let Some(absent) = absent(&parts, of.ranks).filter(|_| why.is_empty()) {
+            why.push(format!("of {} ranks, {absent}", of.ranks));
+        }
+        if !why.is_empty() {
+            self.pending = None;
+            return Err(JobError::NotPrepared { step, why });
+        }
+        let time = of.members.first().map(|(_, snapshot)| snapshot.stamp.time);
+        let commit = Commit {
+            step,
+            time: time.unwrap_or_default(),
+            run: of.run.to_owned(),
+            ranks: of.ranks,
+            redundancy: self.settings.redundancy,
+            sets: self.sets.clone(),
+            parts,
+        };
+        if let Some(manifest) = &mut self.manifest {
+            manifest.append(&Event::Commit(commit))?;
+        }
+        fault::pass("job-committed");
+        Ok(())
+    }
+
+    /// Takes the part of `step` that was prepared here, which is committed now.
+    pub(super) fn take_pending(&mut self, step: u64) -> Option<Last> {
+        self.pending.take().filter(|last| last.part.step == step)
+    }
+
+    /// Removes what a killed writer of this node has left half-written.
+    fn remove_temporary_files(&mut self) {
+        if !self._lock.is_held() {
+            return;
+        }
+        let own = |file: &str| {
+            let (group, node) = (&self.settings.group, self.node());
+            names::step_of(group, node, file).is_some() || file == names::prepared(group, node)
+        };
+        for path in files(&self.settings.local) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if atomic::is_temporary(&name, own)
+                && let Err(error) = std::fs::remove_file(&path)
+            {
+                tracing::warn!("cannot remove {path:?}: {error}");
+            }
+        }
+    }
+}
+
+/// Returns the paths in a folder. One that cannot be read has none.
+pub(super) fn files(dir: &std::path::Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// Returns which of the ranks have no part, or several, if there are any.
+fn absent(parts: &[Part], ranks: u32) -> Option<String> {
+    let mut count = BTreeMap::new();
+    for rank in parts.iter().flat_map(|part| &part.ranks) {
+        *count.entry(*rank).or_insert(0) += 1;
+    }
+    let wrong = |rank: &u32| count.get(rank) != Some(&1);
+    let wrong: Vec<u32> = (0..ranks).filter(wrong).collect();
+    let strange = count.keys().filter(|rank| **rank >= ranks).count();
+    match (&wrong[..], strange) {
+        ([], 0) => None,
+        ([], n) => Some(format!("{n} have numbers that are too large")),
+        _ => Some(format!("ranks {wrong:?} are not on exactly one node")),
+    }
+}
+
+impl<M: Messages> std::fmt::Debug for JobWriter<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JobWriter")
+            .field("group", &self.settings.group)
+            .field("node", &self.node())
+            .field("steps", &self.known.keys())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,10 @@
+//! Checkpoints of jobs: nodes are folders and threads.
+
+mod formats;
+mod increments;
+mod kills;
+mod losses;
+mod paraview;
+mod ranks;
+mod trouble;
+mod world;

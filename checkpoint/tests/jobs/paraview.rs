@@ -1,0 +1,79 @@
+//! VTK reads the files for ParaView.
+
+use crate::world::{COLUMNS, ROWS, World, run_steps};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tcasm_checkpoint::job::Redundancy;
+
+/// Returns a Python with VTK. Without one these tests fail, because nothing else shows that VTK can
+/// read the files.
+fn python() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let made = Command::new(root.join("ci/python-env.sh"))
+        .status()
+        .unwrap();
+    assert!(
+        made.success(),
+        "ci/python-env.sh made no Python environment"
+    );
+    root.join("target/venv/bin/python")
+}
+
+fn read(world: &World, kind: &str) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jobs/paraview.py");
+    let numbers = [10, world.ranks() as usize, ROWS, COLUMNS].map(|n| n.to_string());
+    let output = Command::new(python())
+        .arg("-B") // writes no compiled scripts among the sources
+        .arg(script)
+        .arg(world.slow().join("heat_00000010.job.vtkhdf"))
+        .arg(kind)
+        .args(numbers)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    let right = format!("{} values are right", world.rows() * COLUMNS);
+    assert!(output.status.success() && text.contains(&right), "{text}");
+}
+
+fn drained(world: World) -> World {
+    let world = world.with(|settings| settings.drain_every = 1);
+    run_steps(&world, &[10]);
+    world
+}
+
+#[test]
+fn vtk_reads_global_arrays_as_one_image() {
+    let dir = tempfile::tempdir().unwrap();
+    read(
+        &drained(World::new(dir.path(), 3, Redundancy::Xor)),
+        "image",
+    );
+}
+
+#[test]
+fn vtk_reads_ranks_with_their_own_grids_as_a_collection() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut world = World::new(dir.path(), 2, Redundancy::Xor);
+    (world.global, world.vector) = (false, false);
+    read(&drained(world), "collection");
+}
+
+#[test]
+fn file_for_paraview_exists_only_for_complete_steps_and_goes_with_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor);
+    let world = world.with(|settings| (settings.drain_every, settings.keep_slow) = (2, 1));
+    let shown = |world: &World| {
+        let names = std::fs::read_dir(world.slow()).unwrap();
+        let names = names.map(|e| e.unwrap().file_name().into_string().unwrap());
+        names
+            .filter(|name| name.ends_with("vtkhdf"))
+            .collect::<Vec<_>>()
+    };
+    run_steps(&world, &[10]);
+    assert!(shown(&world).is_empty());
+    run_steps(&world, &[20, 30]);
+    assert_eq!(shown(&world), ["heat_00000020.job.vtkhdf"]);
+    run_steps(&world, &[40]);
+    assert_eq!(shown(&world), ["heat_00000040.job.vtkhdf"]);
+}

@@ -1,0 +1,124 @@
+//! Disks that fail, and settings that do not fit.
+
+use crate::world::{World, run, run_steps};
+use std::fs;
+use tcasm_checkpoint::job::{JobError, JobWriter, Redundancy, channels, committed};
+
+#[test]
+fn step_that_a_node_cannot_write_is_not_committed_and_the_next_one_is() {
+    for bad in 0..3 {
+        let dir = tempfile::tempdir().unwrap();
+        let world = World::new(dir.path(), 3, Redundancy::Xor);
+        let errors = run(&world, move |node| {
+            assert!(node.step(10).unwrap());
+            let (folder, away) = (node.world.local(bad), node.world.root.join("away"));
+            let own = node.writer.node() == bad;
+            if own {
+                fs::rename(&folder, &away).unwrap();
+            }
+            let error = node.step(20).err().map(|error| error.to_string());
+            if own {
+                fs::rename(&away, &folder).unwrap();
+            }
+            assert!(node.step(30).unwrap());
+            error
+        });
+        let of_commit = errors[0].clone().unwrap().unwrap();
+        let told = format!("step 20 is not committed: node {bad}: the directory");
+        // The others of the set have no parity, and say why.
+        assert!(
+            of_commit.contains(&told) || of_commit.contains(&format!("node {bad}")),
+            "{of_commit}"
+        );
+        let steps = committed(&world.slow(), "heat").unwrap();
+        assert_eq!(
+            steps.iter().map(|f| f.commit.step).collect::<Vec<_>>(),
+            [10, 30]
+        );
+        // Nothing is left of step 20 once a later one is committed.
+        for node in 0..3 {
+            for entry in fs::read_dir(world.local(node)).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                assert!(!name.contains("00000020"), "{name}");
+            }
+        }
+        world.check(&world.find().unwrap());
+    }
+}
+
+#[test]
+fn slow_tier_that_is_away_takes_no_commit_and_loses_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor).with(|s| s.drain_every = 1);
+    run(&world, |node| {
+        assert!(node.step(10).unwrap());
+        let (slow, away) = (node.world.slow(), node.world.root.join("away"));
+        if node.writer.node() == 0 {
+            fs::rename(&slow, &away).unwrap();
+        }
+        // The manifest is still open, so the step is committed. The copies fail.
+        let error = node.step(20).unwrap_err();
+        assert!(
+            matches!(error, JobError::NotDrained { step: 20, .. }),
+            "{error}"
+        );
+        if node.writer.node() == 0 {
+            fs::rename(&away, &slow).unwrap();
+        }
+    });
+    let found = world.find().unwrap();
+    assert_eq!(found.step(), 20);
+    world.check(&found);
+}
+
+#[test]
+fn folder_with_files_of_another_manifest_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 1, Redundancy::None);
+    run_steps(&world, &[10]);
+    fs::rename(world.slow(), world.root.join("old")).unwrap();
+    fs::create_dir(world.slow()).unwrap();
+    let messages = channels(1).remove(0);
+    let error = JobWriter::connect(world.settings(0), "a", messages).unwrap_err();
+    assert!(
+        matches!(error, JobError::OtherManifest { node: 0, .. }),
+        "{error}"
+    );
+    assert!(world.local(0).join("heat.node0_00000010.h5").exists());
+}
+
+#[test]
+fn only_one_writer_at_a_time_has_the_folder_of_a_node() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 1, Redundancy::None);
+    let connect = || JobWriter::connect(world.settings(0), "a", channels(1).remove(0));
+    let first = connect().unwrap();
+    assert!(
+        connect()
+            .unwrap_err()
+            .to_string()
+            .contains("another checkpointer")
+    );
+    drop(first);
+    connect().unwrap();
+}
+
+#[test]
+fn nodes_that_fail_together_are_refused_by_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor);
+    let threads: Vec<_> = channels(2)
+        .into_iter()
+        .enumerate()
+        .map(|(node, messages)| {
+            let settings = world.settings(node);
+            std::thread::spawn(move || {
+                JobWriter::connect(settings, "one rack", messages).unwrap_err()
+            })
+        })
+        .collect();
+    for thread in threads {
+        let error = thread.join().unwrap();
+        assert!(matches!(error, JobError::FewNodes { .. }), "{error}");
+    }
+}
