@@ -12,7 +12,8 @@
 #   PROFILE  the profile of cargo [release]
 #   AGENT    1 to build and install tcasm-agent [0]. `uninstall` always removes it
 #   SELECT   the packages, targets and features that cargo builds
-#            [-p tcasm -p tcasm-c -p tcasm-preload --bins --lib --features tcasm/pages]
+#            [-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib
+#            --features tcasm/pages]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,8 +40,8 @@ data=${DESTDIR:-}$datadir
 lib=${DESTDIR:-}$prefix/lib
 man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
-packages="-p tcasm -p tcasm-c -p tcasm-preload --bins --lib --features tcasm/pages"
-read -ra select <<<"${SELECT:-$packages}"
+packages="-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib"
+read -ra select <<<"${SELECT:-$packages --features tcasm/pages}"
 [ "${AGENT:-0}" != 1 ] || select+=(-p tcasm-agent --features tcasm-agent/mpi)
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
@@ -112,20 +113,23 @@ each() {
 
 # Does the same for the library.
 each_of_library() {
-    local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir so=libtcasm.so.$version
-    local header
+    local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir header name so
     "$1" 644 bindings/c/include/tcasm.h "$include/tcasm.h"
+    "$1" 644 bindings/c/include/tcasm_files.h "$include/tcasm_files.h"
     for header in bindings/cpp/include/tcasm.hpp bindings/cpp/include/tcasm/*.hpp; do
         "$1" 644 "$header" "$include/${header#bindings/cpp/include/}"
     done
     # Modules of Fortran depend on the compiler, so programs compile the source.
-    "$1" 644 "$library/tcasm.f90" "$include/tcasm.f90"
-    "$1" 644 "$library/libtcasm.a" "$to/libtcasm.a"
-    "$1" 755 "$library/$so" "$to/$so"
-    "$1" link "$so" "$to/libtcasm.so.${version%%.*}"
-    "$1" link "$so" "$to/libtcasm.so"
+    for name in tcasm tcasm_files; do
+        so=lib$name.so.$version
+        "$1" 644 "$library/$name.f90" "$include/$name.f90"
+        "$1" 644 "$library/lib$name.a" "$to/lib$name.a"
+        "$1" 755 "$library/$so" "$to/$so"
+        "$1" link "$so" "$to/lib$name.so.${version%%.*}"
+        "$1" link "$so" "$to/lib$name.so"
+        "$1" 644 "$library/$name.pc" "$to/pkgconfig/$name.pc"
+    done
     "$1" 755 "$built/libtcasm_preload.so" "$to/libtcasm_preload.so"
-    "$1" 644 "$library/tcasm.pc" "$to/pkgconfig/tcasm.pc"
     "$1" 644 "$library/tcasmConfig.cmake" "$to/cmake/tcasm/tcasmConfig.cmake"
     "$1" 644 "$library/tcasmConfigVersion.cmake" "$to/cmake/tcasm/tcasmConfigVersion.cmake"
 }

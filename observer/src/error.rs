@@ -369,3 +369,12 @@ macro_rules! forked_or_index {
 }
 
 forked_or_index!(ObserveError, ViewError, ReadError);
+
+/// Returns the error for an index whose newest version has the number `found`.
+pub(crate) fn no_such_version(found: u64) -> IndexError {
+    IndexError::Value {
+        what: "the number of the newest version",
+        found,
+        expected: "that of a version".to_owned(),
+    }
+}

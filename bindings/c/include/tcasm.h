@@ -367,6 +367,16 @@
 #define TCASM_MIXED 5
 
 /**
+ * A mesh of points at equal distances along each axis. It has no geometry.
+ */
+#define TCASM_UNIFORM 0
+
+/**
+ * The largest number of fields that are the geometry of a mesh.
+ */
+#define TCASM_MAX_GEOMETRY 4
+
+/**
  * Pages of a section get their memory at once.
  */
 #define TCASM_SECTION_ALLOCATED 1
@@ -502,9 +512,6 @@ typedef struct tcasm_host_buffer tcasm_host_buffer;
  */
 typedef struct tcasm_host_buffer_options tcasm_host_buffer_options;
 
-/**
- * Declared memory of an owner, mapped here.
- */
 typedef struct tcasm_mapped tcasm_mapped;
 
 /**
@@ -721,6 +728,66 @@ typedef struct tcasm_stamp {
 } tcasm_stamp;
 
 /**
+ * A mesh of a version. Its texts are valid until the version is released. Set `size` to
+ * `sizeof(tcasm_mesh)` before the call (`tcasm_mesh m = TCASM_INIT(tcasm_mesh);`).
+ */
+typedef struct tcasm_mesh {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The name.
+   */
+  const char *name;
+  /**
+   * `TCASM_UNIFORM`, `TCASM_PARTICLES` and the like.
+   */
+  int kind;
+  /**
+   * VTK's number of the cells of `TCASM_UNSTRUCTURED`, and 0 otherwise.
+   */
+  int cell_type;
+  /**
+   * The number of fields that are the geometry.
+   */
+  size_t fields;
+  /**
+   * Their names, in the order that `tcasm_add_mesh` takes. The others are null.
+   */
+  const char *geometry[TCASM_MAX_GEOMETRY];
+  /**
+   * The number of points of a uniform mesh along x, y and z: 1 for an axis that it does not
+   * have. One of them is 0 if the mesh is unused in this version.
+   */
+  size_t points[3];
+  /**
+   * The coordinates of its first point.
+   */
+  double origin[3];
+  /**
+   * The distance of its points along each axis.
+   */
+  double spacing[3];
+  /**
+   * The name of the block-structured mesh of which this is a block, or null.
+   */
+  const char *of;
+  /**
+   * The refinement level of the block.
+   */
+  uint32_t level;
+  /**
+   * How many cells a cell of the next coarser level has along x, y and z.
+   */
+  uint32_t refinement[3];
+  /**
+   * The index of the first cell of the block along x, y and z, in cells of its level.
+   */
+  int64_t offset[3];
+} tcasm_mesh;
+
+/**
  * A function that gives `bytes` bytes at `mine` to all hosts, and stores those of all hosts, one
  * after another and in the same order everywhere, at `all`. It returns 0, or anything else if that
  * fails or takes more than `timeout` seconds: then it is not called again, and the library keeps
@@ -838,6 +905,13 @@ int tcasm_options_set_group(struct tcasm_options *options,
                             uint32_t ranks,
                             uint32_t local_ranks,
                             const char *run);
+
+/**
+ * Makes the region that of the rank that the launcher of this process tells in the environment
+ * (Open MPI, MPICH, PMIx, Slurm; docs/jobs.md), with the name of the run. Without a launcher it is
+ * the only rank.
+ */
+int tcasm_options_set_group_from_env(struct tcasm_options *options);
 
 /**
  * Creates the region `name` with room for `capacity` bytes of fields. `options` may be null.
@@ -1218,11 +1292,31 @@ int tcasm_wait_newer(struct tcasm_observer *observer,
 
 /**
  * Waits like `tcasm_wait_newer`, and stores the oldest version that is newer than the last one
- * that was returned.
+ * that was returned. Those that were reclaimed before are left out, except after
+ * `tcasm_every_version`.
  */
 int tcasm_next(struct tcasm_observer *observer,
                double timeout,
                struct tcasm_version **version);
+
+/**
+ * With `on` = 1, makes `tcasm_next` take every version from now on, beginning with the oldest that
+ * exists. The producer reclaims no version that was not taken yet, so those fill its bounds:
+ * `tcasm_publish` skips then, and `tcasm_publish_wait` waits. `on` = 0 ends that.
+ */
+int tcasm_every_version(struct tcasm_observer *observer,
+                        int on);
+
+/**
+ * Stores the first and the last numbers of the ranges that `tcasm_next` has left out since
+ * `tcasm_every_version`: as many as there is room for. `count` is the number of all. Most are
+ * numbers of versions that never became visible, because the producer gave up their capture.
+ */
+int tcasm_missed(struct tcasm_observer *observer,
+                 uint64_t *firsts,
+                 uint64_t *lasts,
+                 size_t room,
+                 size_t *count);
 
 /**
  * Stores the version of a number, if it is available.
@@ -1302,6 +1396,13 @@ int tcasm_field_name(struct tcasm_version *version,
                      const char **name);
 
 /**
+ * Describes a field without mapping anything: `data` is null.
+ */
+int tcasm_layout_of(struct tcasm_version *version,
+                    const char *name,
+                    struct tcasm_array *array);
+
+/**
  * Maps a field whole, and stores its address and layout. The memory is read-only, and is valid
  * until the version is released. Mapping a field again costs nothing.
  */
@@ -1361,6 +1462,25 @@ int tcasm_changes(struct tcasm_version *version,
                   size_t *count);
 
 /**
+ * Stores the number of meshes.
+ */
+int tcasm_mesh_count(struct tcasm_version *version, size_t *count);
+
+/**
+ * Describes mesh `index`, from 0.
+ */
+int tcasm_mesh_at(struct tcasm_version *version,
+                  size_t index,
+                  struct tcasm_mesh *mesh);
+
+/**
+ * Makes a list of the attributes of mesh `name`. `tcasm_attrs_free` ends it.
+ */
+int tcasm_mesh_attrs(struct tcasm_version *version,
+                     const char *name,
+                     struct tcasm_attrs **attrs);
+
+/**
  * Attaches to the ranks of a group on this host. `tcasm_group_detach` ends the attachment.
  */
 int tcasm_group_attach(const char *name,
@@ -1387,6 +1507,22 @@ int tcasm_group_wait_newer(struct tcasm_group_observer *group,
                            struct tcasm_group_version **version);
 
 /**
+ * Stores the steps that all ranks on this host have now, ascending: as many as there is room for.
+ * `count` is the number of all.
+ */
+int tcasm_group_steps(struct tcasm_group_observer *group,
+                      uint64_t *steps,
+                      size_t room,
+                      size_t *count);
+
+/**
+ * Stores a step, pinned in all ranks on this host, if all of them have it.
+ */
+int tcasm_group_at(struct tcasm_group_observer *group,
+                   uint64_t step,
+                   struct tcasm_group_version **version);
+
+/**
  * Lets go of a step in all ranks. Versions of ranks that were taken from it stay until they are
  * released.
  */
@@ -1405,7 +1541,7 @@ int tcasm_group_stamp(struct tcasm_group_version *version,
  * `count` is the number of all.
  */
 int tcasm_group_ranks(struct tcasm_group_version *version,
-                      uint32_t *ranks,
+                      uint32_t *numbers,
                       size_t room,
                       size_t *count);
 
@@ -1415,6 +1551,30 @@ int tcasm_group_ranks(struct tcasm_group_version *version,
 int tcasm_group_member(struct tcasm_group_version *group,
                        uint32_t rank,
                        struct tcasm_version **version);
+
+/**
+ * Describes the global array `name`, of which the ranks have blocks: its dtype, shape, components
+ * and order. There is no `data`. The strides are those that `tcasm_global_read` gives in this order.
+ */
+int tcasm_global_of(struct tcasm_group_version *version,
+                    const char *name,
+                    struct tcasm_array *array);
+
+/**
+ * Copies a part of the global array `name`, gathered from the blocks of the ranks: for each of its
+ * dimensions without that of components, the first index and the number of indices. The values
+ * come in the order `TCASM_ORDER_C` or `TCASM_ORDER_F`, whatever that of the blocks is, and the
+ * components of a value side by side. `bytes` must be the size of the part. Fails if no rank on
+ * this host has a block with some of the values.
+ */
+int tcasm_global_read(struct tcasm_group_version *version,
+                      const char *name,
+                      size_t rank,
+                      const size_t *first,
+                      const size_t *count,
+                      int order_number,
+                      uint8_t *to,
+                      size_t bytes);
 
 /**
  * Creates the host buffer of `job`, or attaches to it: at the same address in all processes. It

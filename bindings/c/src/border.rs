@@ -119,6 +119,7 @@ impl<T: Plain> List<T> {
 }
 
 impl<T> List<T> {
+    /// Returns true if C passed null.
     pub fn is_null(&self) -> bool {
         self.0.is_null()
     }
@@ -193,6 +194,7 @@ impl Fill<u8> {
 }
 
 impl Count {
+    /// Returns the number.
     pub fn get(&self) -> usize {
         self.0
     }
@@ -269,6 +271,7 @@ pub struct Hook {
 static KEPT: Mutex<Vec<(Vec<u8>, Vec<u8>)>> = Mutex::new(Vec::new());
 
 impl Hook {
+    /// Returns the function of C and its context.
     pub fn new(
         function: extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize, f64) -> c_int,
         context: *mut c_void,

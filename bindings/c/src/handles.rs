@@ -70,7 +70,8 @@ struct Book<T> {
 }
 
 impl<T> Table<T> {
-    pub const fn new() -> Self {
+    /// Makes a table without objects.
+    pub(crate) const fn new() -> Self {
         Table(ArcSwapOption::const_empty())
     }
 

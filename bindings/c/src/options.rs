@@ -115,6 +115,18 @@ pub extern "C" fn tcasm_options_set_group(
     })
 }
 
+/// Makes the region that of the rank that the launcher of this process tells in the environment
+/// (Open MPI, MPICH, PMIx, Slurm; docs/jobs.md), with the name of the run. Without a launcher it is
+/// the only rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_options_set_group_from_env(options: Handle<Options>) -> c_int {
+    call(|| {
+        let group = Group::from_env().map_err(Failure::other)?;
+        options.get()?.0.lock().group = Some(group);
+        Ok(())
+    })
+}
+
 /// Returns a builder with the options, or with the defaults if C passed null.
 pub fn builder(name: &str, capacity: usize, options: Handle<Options>) -> Result<Builder, Failure> {
     let settings = options.optional()?.map(|o| o.0.lock().clone());

@@ -25,6 +25,17 @@ pub struct Producer {
 }
 object!(Producer, "producer", 4);
 
+impl Producer {
+    /// Returns the object of C for a producer.
+    pub fn new(inner: tcasm_producer::Producer) -> Self {
+        Producer {
+            inner: Turns::new(inner),
+            last: Last::default(),
+            lost: LostNames::default(),
+        }
+    }
+}
+
 impl Handle<Producer> {
     /// Calls `body` with the producer.
     pub(crate) fn with<T, E: Into<Failure>>(
@@ -46,13 +57,7 @@ pub extern "C" fn tcasm_create(
 ) -> c_int {
     call(|| {
         let builder = builder(name.get("the name of the region")?, capacity, options)?;
-        give(&producer, || {
-            Ok(Producer {
-                inner: Turns::new(builder.create()?),
-                last: Last::default(),
-                lost: LostNames::default(),
-            })
-        })
+        give(&producer, || Ok(Producer::new(builder.create()?)))
     })
 }
 

@@ -61,6 +61,7 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Returns a status with its text.
     pub fn new(status: c_int, text: impl Into<String>) -> Self {
         let text = text.into();
         Failure { status, text }
@@ -222,6 +223,10 @@ statuses! {
         observer::GroupError::Name(_) => TCASM_INVALID_ARGUMENT,
         observer::GroupError::NotReady { .. } => TCASM_NOT_READY,
         observer::GroupError::EndOfStream { .. } => TCASM_END_OF_STREAM,
+    }
+    observer::GlobalArrayError, or TCASM_OTHER_ERROR {
+        observer::GlobalArrayError::NoField { .. } => TCASM_NOT_FOUND,
+        observer::GlobalArrayError::Range { .. } => TCASM_INVALID_ARGUMENT,
     }
     transfer::OwnerError, or TCASM_NOT_CREATED {}
     transfer::DeclareError, or TCASM_NOT_DEFINED {

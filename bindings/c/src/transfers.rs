@@ -210,7 +210,7 @@ pub extern "C" fn tcasm_declare_field(
 ) -> c_int {
     call(|| {
         let name = name.get("the name of the field")?;
-        let declared = Declaration::field(version.get()?.inner(), name)?;
+        let declared = Declaration::field(version.get()?.live()?, name)?;
         declare(owner, declared, 0, &cookie)
     })
 }
@@ -227,7 +227,7 @@ pub extern "C" fn tcasm_set_declared_field(
     call(|| {
         let cookie = given(&cookie)?;
         let name = name.get("the name of the field")?;
-        let newer = Declaration::field(version.get()?.inner(), name)?;
+        let newer = Declaration::field(version.get()?.live()?, name)?;
         Ok(owner.get()?.inner.set_version(cookie, newer)?)
     })
 }

@@ -47,7 +47,10 @@ pub extern "C" fn tcasm_gathered_publish(
     time: f64,
 ) -> c_int {
     call(|| {
-        let receipt = gathered.get()?.0.with(|g| g.publish(step, time))??;
+        let receipt = gathered
+            .get()?
+            .0
+            .with(|g| g.publish(step, time).map_err(Failure::from))??;
         match receipt.skipped() {
             None => Ok(()),
             Some(reason) => Err(Failure::new(TCASM_SKIPPED, reason.to_string())),

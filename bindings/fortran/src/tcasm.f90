@@ -17,8 +17,14 @@ module tcasm
     tcasm_rewrite, tcasm_register_dma, tcasm_mark_dirty, tcasm_release_adopted, tcasm_lost_fields
   use tcasm_meshes
   use tcasm_pinned_versions
+  use tcasm_version_meshes
   use tcasm_observers
+  use tcasm_groups, only: tcasm_group_observer, tcasm_group_version, tcasm_group_attach, &
+    tcasm_group_detach, tcasm_group_latest, tcasm_group_wait_newer, tcasm_group_steps, &
+    tcasm_group_at, tcasm_group_release, tcasm_group_stamp, tcasm_group_ranks, &
+    tcasm_group_member, tcasm_global_of
   use tcasm_host_buffers
+  use tcasm_parts, only: tcasm_add_structures, tcasm_get_structures
   use tcasm_transfers
   use tcasm_fields
   implicit none

@@ -50,7 +50,9 @@ impl Receipt {
 
     #[getter]
     fn lost(&self) -> Vec<String> {
-        self.published.as_ref().map_or_else(Vec::new, |p| p.lost.clone())
+        self.published
+            .as_ref()
+            .map_or_else(Vec::new, |p| p.lost.clone())
     }
 
     #[getter]

@@ -127,6 +127,11 @@ impl Producer {
         self.table.field(name).map(|f| &f.desc)
     }
 
+    /// Returns the descriptions of all fields, as the next version will have them.
+    pub fn descriptions(&self) -> impl ExactSizeIterator<Item = &FieldDesc> {
+        self.table.fields.iter().map(|f| &f.desc)
+    }
+
     /// Returns the bytes of a field in live memory, in the buffer that it is bound to. Of a
     /// variable field these are all that there is room for.
     pub fn field_bytes(&self, name: &str) -> Result<&[u8], ViewError> {

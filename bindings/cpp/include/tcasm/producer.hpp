@@ -4,12 +4,15 @@
 #define TCASM_CPP_PRODUCER_HPP
 
 #include "array.hpp"
+#include "mesh.hpp"
 #include "options.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace tcasm {
@@ -38,15 +41,6 @@ private:
 struct moment {
     std::uint64_t step;
     double time;
-};
-
-/// The kind of a mesh whose geometry is fields.
-enum class mesh_kind : int {
-    rectilinear = TCASM_RECTILINEAR,
-    curvilinear = TCASM_CURVILINEAR,
-    particles = TCASM_PARTICLES,
-    unstructured = TCASM_UNSTRUCTURED,
-    mixed = TCASM_MIXED,
 };
 
 class producer;
@@ -89,6 +83,9 @@ public:
         handle_ = decltype(handle_)(raw);
     }
 
+    /// Takes ownership of a handle.
+    explicit producer(tcasm_producer* raw) noexcept : handle_(raw) {}
+
     /// Adds a field of zeros, to compute in. Ghost layers are part of the shape. The view of a
     /// variable field has all that there is room for.
     template <element T>
@@ -110,6 +107,16 @@ public:
         return array_view<T>(array);
     }
 
+    /// Adds `count` structures of zeros, to compute in. `type_name` appears in messages only.
+    template <class T>
+        requires std::is_trivially_copyable_v<T>
+    std::span<T> add_structures(const std::string& name, std::size_t count,
+                                const std::string& type_name) {
+        void* data = nullptr;
+        detail::check(tcasm_add_structures(get(), name.c_str(), count, sizeof(T), alignof(T),
+                                           type_name.c_str(), &data));
+        return {static_cast<T*>(data), count};
+    }
     /// Makes an array that exists a field: `data` is its first element, and it has all elements of
     /// the shape without gaps. It stays where it is. Until `release_adopted` it must not be freed,
     /// moved or resized: the field would be lost.
