@@ -1,7 +1,7 @@
 //! Runs a program to its end, and passes on the signals that this process is sent.
 
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::signalfd::{SignalFd, siginfo};
 use nix::unistd::Pid;
 use std::io;
@@ -22,13 +22,21 @@ const OF_KERNEL: i32 = 0x80;
 
 /// Runs the program, and returns its exit status as shells show it.
 ///
-/// The signals are blocked here, and read one by one. The program starts with none blocked.
+/// The signals are blocked here, and read one by one. The program starts with those blocked that
+/// were blocked before: it inherits them from the thread that starts it.
 pub fn run(command: &mut Command) -> io::Result<i32> {
     let mut signals: SigSet = PASSED_ON.into_iter().collect();
     signals.add(Signal::SIGCHLD);
-    signals.thread_block()?;
+    let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let arrived = SignalFd::new(&signals)?;
-    let mut child = command.spawn()?;
+    let mut child = std::thread::scope(|scope| {
+        let start = || {
+            before.thread_set_mask()?;
+            command.spawn()
+        };
+        let started = scope.spawn(start).join();
+        started.unwrap_or_else(|_| Err(io::Error::other("the thread that starts it panicked")))
+    })?;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(of_shell(status));
