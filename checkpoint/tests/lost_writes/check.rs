@@ -3,6 +3,7 @@
 
 use crate::scenario::{self, Report, Scenario, stamp, version};
 use std::path::{Path, PathBuf};
+use tcasm_checkpoint::job::{JobCheckpoint, JobWriter, Places, channels, committed};
 use tcasm_checkpoint::{Checkpoint, Checkpointer, Contents};
 
 type Verdict = Result<(), String>;
@@ -12,6 +13,7 @@ pub fn all(scenario: Scenario, dir: &Path, report: &Report) -> Verdict {
     match scenario {
         Scenario::Single => single(dir, report),
         Scenario::Series => series(&dir.join("run.vtkhdf"), report),
+        Scenario::Job => job(dir, report),
         _ => tiers(scenario, dir, report),
     }
 }
@@ -125,6 +127,44 @@ fn tiers(scenario: Scenario, dir: &Path, report: &Report) -> Verdict {
         tier(&fast, &report.written)?;
         manifest(&fast)?;
         list(&fast)?;
+    }
+    Ok(())
+}
+
+/// Checks that all committed steps of a job are right, those that were reported among them, and that
+/// the next start goes on.
+fn job(dir: &Path, report: &Report) -> Verdict {
+    let [fast, slow] = ["fast", "slow"].map(|name| scenario::tier(dir, name));
+    if !slow.exists() {
+        return Ok(());
+    }
+    committed_steps(&fast, &slow, &report.written)?;
+    let messages = channels(1).remove(0);
+    let next = JobWriter::connect(scenario::job_settings(dir), "host", messages);
+    let mut next = said("the next start", next)?;
+    said("the next step", scenario::prepare(&mut next, 40))?;
+    said("the next copy", next.committed(40))?;
+    committed_steps(&fast, &slow, &[40])
+}
+
+fn committed_steps(fast: &Path, slow: &Path, written: &[u64]) -> Verdict {
+    let all = said("the manifest of the job", committed(slow, "run"))?;
+    let steps: Vec<u64> = all.iter().map(|found| found.commit.step).collect();
+    if let Some(lost) = written.iter().find(|step| !steps.contains(step)) {
+        return Err(format!("step {lost} is not in {steps:?}"));
+    }
+    let places = Places::new(slow, &[fast]);
+    for step in steps {
+        let found = JobCheckpoint::find("run", &places, Some(step));
+        let found = said(&format!("step {step}"), found)?;
+        let expected = version(step);
+        for field in &expected.table.fields {
+            let mut bytes = vec![0xAA; field.bytes() as usize];
+            said("reading", found.read_block(0, &field.name, &mut bytes))?;
+            if bytes != expected.bytes[&field.name] {
+                return Err(format!("wrong bytes of {} in step {step}", field.name));
+            }
+        }
     }
     Ok(())
 }

@@ -6,6 +6,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tcasm_checkpoint::job::{
+    Channels, JobError, JobSettings, JobWriter, NodeSnapshot, Redundancy, channels,
+};
 use tcasm_checkpoint::{
     Checkpointer, Compression, Draining, Layout, Options, SeriesOptions, Settings, TimeSeries,
     WriteError, Written,
@@ -41,9 +44,11 @@ pub enum Scenario {
     Series,
     /// A chain with a field that is written past the page cache.
     Direct,
+    /// The checkpoints of a job of one node, copied to a slow tier.
+    Job,
 }
 
-pub const ALL: [Scenario; 7] = [
+pub const ALL: [Scenario; 8] = [
     Scenario::Single,
     Scenario::Chain,
     Scenario::OpenPmd,
@@ -51,6 +56,7 @@ pub const ALL: [Scenario; 7] = [
     Scenario::Compacted,
     Scenario::Series,
     Scenario::Direct,
+    Scenario::Job,
 ];
 
 impl Scenario {
@@ -67,7 +73,7 @@ impl Scenario {
     pub fn steps(self) -> &'static [u64] {
         match self {
             Scenario::Single => &[10],
-            Scenario::Chain | Scenario::Series => &[10, 20, 30],
+            Scenario::Chain | Scenario::Series | Scenario::Job => &[10, 20, 30],
             Scenario::OpenPmd | Scenario::Drained | Scenario::Compacted => &[10, 20],
             Scenario::Direct => &[DIRECT, DIRECT + 10],
         }
@@ -198,6 +204,7 @@ pub fn run() {
     match scenario {
         Scenario::Single => single(scenario, &dir, &mut reporter),
         Scenario::Series => series(&dir, &mut reporter),
+        Scenario::Job => job(&dir, &mut reporter),
         _ => tiers(scenario, &dir, &mut reporter),
     }
     reporter.report("end");
@@ -227,6 +234,44 @@ fn series(dir: &Path, reporter: &mut Reporter) {
         let appended = series.append(&version.snapshot(stamp(step)), |_| true);
         reporter.result(step, appended);
     }
+}
+
+fn job(dir: &Path, reporter: &mut Reporter) {
+    for folder in ["fast", "slow"] {
+        std::fs::create_dir(tier(dir, folder)).unwrap();
+    }
+    let mut writer = match JobWriter::connect(job_settings(dir), "host", channels(1).remove(0)) {
+        Ok(writer) => writer,
+        Err(error) => return reporter.report(format!("trouble {error}")),
+    };
+    for &step in Scenario::Job.steps() {
+        let prepared = prepare(&mut writer, step);
+        let committed = prepared.is_ok();
+        reporter.result(step, prepared);
+        if committed && let Err(error) = writer.committed(step) {
+            reporter.report(format!("trouble {error}"));
+        }
+    }
+}
+
+/// Prepares a step of a job of one node, as an increment where possible.
+pub fn prepare(writer: &mut JobWriter<Channels>, step: u64) -> Result<(), JobError> {
+    let version = version(step);
+    let of = NodeSnapshot {
+        run: "",
+        ranks: 1,
+        step,
+        members: vec![(0, version.snapshot(stamp(step)))],
+    };
+    let changes = |_: u32, name: &str| changed(version.table.get(name).unwrap());
+    writer.prepare(&of, Some(&changes))
+}
+
+pub fn job_settings(dir: &Path) -> JobSettings {
+    let mut settings = JobSettings::new("run", tier(dir, "fast"), tier(dir, "slow"));
+    settings.redundancy = Redundancy::None;
+    (settings.drain_every, settings.keep, settings.keep_slow) = (1, 9, 9);
+    settings
 }
 
 /// Returns the folder of a tier.

@@ -2,19 +2,34 @@
 
 use crate::failure::Failure;
 use crate::files::args::CheckpointsArgs;
+use crate::files::job;
 use crate::files::stored::lossy;
 use crate::{output, plain};
 use serde_json::json;
-use tcasm_checkpoint::{Contents, Item, Kind, manifests, manifests_named};
+use tcasm_checkpoint::{Contents, Item, Kind, ReadError, manifests, manifests_named};
 
 pub fn run(args: &CheckpointsArgs) -> Result<(), Failure> {
-    let all = match &args.name {
-        Some(name) => manifests_named(&args.dir, name)?,
-        None => manifests(&args.dir)?,
+    let name = args.name.as_deref();
+    let jobs = job::manifests(std::slice::from_ref(&args.dir), name)?;
+    let all = match name {
+        Some(name) => manifests_named(&args.dir, name),
+        None => manifests(&args.dir),
+    };
+    let all = match all {
+        Err(ReadError::NoneFound(_) | ReadError::NoName { .. }) if !jobs.is_empty() => Vec::new(),
+        all => all?,
     };
     match args.format.json {
-        true => output::json(&json!(all.iter().map(as_json).collect::<Vec<_>>())),
-        false => output::text(&all.iter().map(as_text).collect::<String>()),
+        true => {
+            let jobs = jobs.iter().map(job::as_json);
+            let all = all.iter().map(|contents| Ok(as_json(contents))).chain(jobs);
+            output::json(&json!(all.collect::<Result<Vec<_>, Failure>>()?))
+        }
+        false => {
+            let jobs = jobs.iter().map(job::as_text);
+            let all = all.iter().map(|contents| Ok(as_text(contents))).chain(jobs);
+            output::text(&all.collect::<Result<String, Failure>>()?)
+        }
     }
 }
 

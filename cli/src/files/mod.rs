@@ -14,6 +14,7 @@ mod failure;
 mod file_name;
 mod follow;
 mod held;
+mod job;
 mod places;
 mod planned;
 mod restore;

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::files::args::RestoreArgs;
 use crate::files::stored::Choice;
-use crate::files::{export, places};
+use crate::files::{export, job, places};
 use crate::{output, region};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -21,6 +21,9 @@ pub fn run(args: &RestoreArgs) -> Result<(), Failure> {
 fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     let storage = args.storage.for_file(&args.out)?;
     check_new(args)?;
+    if let [found] = &job::manifests(&args.dirs, args.name.as_deref())?[..] {
+        return from_job(found, args);
+    }
     let checkpoint = match args.name.as_deref() {
         name if args.allow_lossy => Checkpoint::restart_lossy(&args.dirs, name, args.step)?,
         Some(name) => Checkpoint::restart_named(&args.dirs, name, args.step)?,
@@ -35,6 +38,25 @@ fn from_files(args: &RestoreArgs) -> Result<(), Failure> {
     let loaded = checkpoint.load()?;
     let options = storage.options(mode_of(checkpoint.path()));
     write(args, &loaded.snapshot(), &options, checkpoint.path())
+}
+
+/// Writes the global arrays of a job.
+fn from_job(found: &job::Found, args: &RestoreArgs) -> Result<(), Failure> {
+    let storage = args.storage.for_file(&args.out)?;
+    let (checkpoint, _scratch) = job::open(found, args)?;
+    for (step, why) in checkpoint.passed_over() {
+        crate::output::note(&format!("passed over step {step}: {why}"));
+    }
+    let loaded = checkpoint.load()?;
+    let local: Vec<&str> = loaded.table.missing().map(|field| &*field.name).collect();
+    if !local.is_empty() {
+        crate::output::note(&format!(
+            "{} are local to ranks, and left out",
+            local.join(", ")
+        ));
+    }
+    let options = storage.options(Mode::PRIVATE);
+    write(args, &loaded.snapshot(), &options, &found.0)
 }
 
 fn from_memory(name: &str, args: &RestoreArgs) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 use crate::failure::{Code, Failure};
 use crate::files::args::VerifyArgs;
 use crate::files::file_name::Series;
+use crate::files::job;
 use crate::files::stored::lossy;
 use crate::output;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,14 @@ use tcasm_checkpoint::{ReadError, Verified, Verifier, checkpoint_files, checkpoi
 
 pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     let mut tally = Tally::default();
+    for found in job::manifests(&args.paths, args.name.as_deref())? {
+        job::verify(&found, &args.paths, |good, line| tally.count(good, &line))?;
+    }
     for path in &args.paths {
         // An error of one folder or file does not stop the check of the others.
         match files(path, args.name.as_deref()) {
+            // The folder has checkpoints of a job, or parts of one without values.
+            Err(ReadError::NoneFound(_) | ReadError::NoName { .. }) if tally.any() => {}
             Ok(files) => files.iter().try_for_each(|file| tally.verify(file))?,
             Err(error) if args.paths.len() == 1 => return Err(error.into()),
             Err(error) => tally.report(path, Err(error))?,
@@ -45,19 +51,26 @@ impl Tally {
         self.report(file, found)
     }
 
+    /// Returns true if there was a result.
+    fn any(&self) -> bool {
+        self.good + self.bad > 0
+    }
+
+    /// Counts a result, and prints the line about it.
+    fn count(&mut self, good: bool, line: &str) -> Result<(), Failure> {
+        match good {
+            true => self.good += 1,
+            false => self.bad += 1,
+        }
+        output::line(line)
+    }
+
     /// Counts and prints a result.
     fn report(&mut self, path: &Path, found: Result<Verified, ReadError>) -> Result<(), Failure> {
-        let text = match found {
-            Ok(checkpoint) => {
-                self.good += 1;
-                line(path, &checkpoint)
-            }
-            Err(error) => {
-                self.bad += 1;
-                format!("BAD  {}: {error}", path.display())
-            }
-        };
-        output::line(&text)
+        match found {
+            Ok(checkpoint) => self.count(true, &line(path, &checkpoint)),
+            Err(error) => self.count(false, &format!("BAD  {}: {error}", path.display())),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod exported_meshes;
 mod failures;
 mod follow;
 mod groups;
+mod jobs;
 mod look;
 mod lossy;
 mod meshes;
