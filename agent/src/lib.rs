@@ -13,6 +13,7 @@
 //! | [`transport`] | the traits of rounds, exchanges and messages, and rounds by channels |
 //! | [`node`] | what runs on a node: the agent, and what is done with agreed steps |
 //! | [`relay`] | agreed steps go to analysis nodes |
+//! | `checkpoints` | checkpoints of agreed steps (feature `files`) |
 //! | [`notice`] | the region in which agreed steps are published |
 //! | `mpi` | rounds, exchanges and messages by MPI (feature `mpi`) |
 //! | `program` | the program `tcasm-agent` (feature `mpi`) |
@@ -20,6 +21,8 @@
 #![deny(unsafe_code)]
 
 pub mod agreement;
+#[cfg(feature = "files")]
+pub mod checkpoints;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod node;

@@ -2,10 +2,12 @@
 //! publishes them as a block of a global array.
 
 mod halo;
+mod restart;
 
 use clap::Parser;
 use halo::Halo;
 use mpi::traits::Communicator;
+use std::path::PathBuf;
 use tcasm_examples::{GrayScott, Outcome, Planes, Progress, RunArgs, arrays};
 use tcasm_producer::{Group, Producer};
 
@@ -17,6 +19,10 @@ struct Args {
     /// Name of the group; rank 3 has the region NAME.3
     #[arg(long, default_value = "gray_scott")]
     name: String,
+    /// Continue from the newest checkpoint of the job that can be read, written on any number of
+    /// ranks: the slow folder, then the folders of nodes
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    restart: Vec<PathBuf>,
     /// How the computed arrays become part of a version
     #[arg(long, value_name = "MODE", default_value = "hand-over")]
     capture: arrays::Capture,
@@ -36,19 +42,20 @@ fn main() -> Outcome {
         .group(Group::from_env()?)
         .capacity(arrays::room_for(bytes) * 2)
         .history(4)
+        .versions(12)
         .create()?;
     let mut arrays = arrays::create_planes(&mut producer, planes, args.capture)?;
 
     let [mut u, mut v] = arrays.initial(&mut producer)?;
-    solver.initialise_planes(
-        halo.inner(&mut u),
-        halo.inner(&mut v),
-        planes.first,
-        planes.grid[0],
-    );
+    let (first, total) = (planes.first, planes.grid[0]);
+    solver.initialise_planes(halo.inner(&mut u), halo.inner(&mut v), first, total);
+    let mut step = 0;
+    if let [slow, nodes @ ..] = &args.restart[..] {
+        let fields = [("u", halo.inner(&mut u)), ("v", halo.inner(&mut v))];
+        step = restart::read(&args.name, (slow, nodes), planes, fields)?;
+    }
     halo.exchange(u);
     halo.exchange(v);
-    let mut step = 0;
 
     let mut progress = Progress::new(planes.grid, step);
     while step < args.run.steps {

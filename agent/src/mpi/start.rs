@@ -16,6 +16,8 @@ pub struct Job {
     pub exchange: MpiExchange,
     /// Messages of the relay.
     pub post: MpiPost,
+    /// Messages of the writers of checkpoints.
+    pub letters: MpiPost,
     /// The number of this agent, from 0.
     pub rank: usize,
     /// The number of agents.
@@ -52,6 +54,7 @@ impl Job {
             rounds: MpiRounds::connect()?,
             exchange: MpiExchange::connect()?,
             post: MpiPost::connect()?,
+            letters: MpiPost::connect()?,
             rank: all.rank()?,
             agents: all.size()?,
             universe: MpiLife(universe),

@@ -59,9 +59,21 @@ pub struct Arguments {
     /// Prints no lines about agreed steps and runs
     #[arg(long, short)]
     pub quiet: bool,
+    /// The arguments about checkpoints.
+    #[cfg(feature = "files")]
+    #[command(flatten)]
+    pub checkpoints: crate::checkpoints::CheckpointArguments,
 }
 
 impl Arguments {
+    /// Returns what is said about checkpoints, which must be the same for all agents.
+    pub(super) fn checkpoints(&self) -> String {
+        #[cfg(feature = "files")]
+        return self.checkpoints.shared();
+        #[cfg(not(feature = "files"))]
+        return "no checkpoints".to_owned();
+    }
+
     /// Returns the settings of the agent.
     pub(super) fn settings(&self) -> Settings {
         Settings {

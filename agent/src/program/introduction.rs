@@ -17,6 +17,7 @@ pub(super) struct Introduction {
     version: String,
     group: String,
     rule: String,
+    checkpoints: String,
     stay: bool,
     pub(super) relay: bool,
     window: u8,
@@ -65,6 +66,7 @@ impl Introduction {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             group: arguments.group.clone(),
             rule: format!("{:?}", arguments.settings().rule),
+            checkpoints: arguments.checkpoints(),
             stay: arguments.stay,
             relay: arguments.relay,
             window: arguments.window,
@@ -94,11 +96,12 @@ impl Introduction {
     }
 
     /// Returns what must be the same.
-    fn common(&self) -> [(&'static str, String); 4] {
+    fn common(&self) -> [(&'static str, String); 5] {
         [
             ("their version", self.version.clone()),
             ("the group", format!("{:?}", self.group)),
             ("appointments", self.rule.clone()),
+            ("checkpoints", self.checkpoints.clone()),
             ("--stay", self.stay.to_string()),
         ]
     }

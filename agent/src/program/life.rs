@@ -52,11 +52,12 @@ pub fn run(arguments: Arguments, uses: impl FnOnce(&Place) -> MadeUses) -> i32 {
         rounds,
         exchange,
         post,
+        letters,
         rank,
         agents: _,
         universe,
     } = job;
-    let connections = (rounds, exchange, post);
+    let connections = (rounds, exchange, post, letters);
     match live(&arguments, rank, connections, &signals, uses) {
         Ok(()) => Status::Ended as i32,
         // The others cannot be told: they may be gone.
@@ -74,7 +75,7 @@ pub fn run(arguments: Arguments, uses: impl FnOnce(&Place) -> MadeUses) -> i32 {
 fn live(
     arguments: &Arguments,
     rank: usize,
-    (rounds, mut exchange, post): (MpiRounds, MpiExchange, MpiPost),
+    (rounds, mut exchange, post, letters): (MpiRounds, MpiExchange, MpiPost, MpiPost),
     signals: &Signals,
     uses: impl FnOnce(&Place) -> MadeUses,
 ) -> Result<(), Option<Box<Failure>>> {
@@ -103,6 +104,8 @@ fn live(
         report.relay = Some(relay.stats());
         all.push(Box::new(relay));
     }
+    let checkpoints = checkpoints(arguments, &place, letters, report.prints);
+    all.extend(checkpoints.map_err(|error| failed(Failure::Use(error)))?);
     all.extend(uses(&place).map_err(|error| failed(Failure::Use(error)))?);
     let regions = match arguments.relay {
         true => Observed::nothing(),
@@ -111,6 +114,42 @@ fn live(
     let node = Node::new(regions, rounds, arguments.settings(), all);
     report.line(&format!("agents: {}", place.hosts.join(" ")));
     follow(node.stay(arguments.stay), signals, report)
+}
+
+/// Returns the use that writes checkpoints, if the arguments ask for them.
+#[cfg(feature = "files")]
+fn checkpoints(
+    arguments: &Arguments,
+    place: &Place,
+    letters: MpiPost,
+    prints: bool,
+) -> Result<Option<Box<dyn Use>>, UseError> {
+    use crate::checkpoints::{Checkpoints, Due};
+    let agents = 0..place.hosts.len();
+    let nodes: Vec<usize> = agents.filter(|a| !place.relays.contains(a)).collect();
+    let (group, host) = (&arguments.group, &place.hosts[place.rank]);
+    let settings = arguments.checkpoints.settings(group, host, nodes.len());
+    let Some(settings) = settings else {
+        return Ok(None);
+    };
+    let due = Due::by(arguments.settings().rule);
+    let Some(node) = nodes.iter().position(|agent| *agent == place.rank) else {
+        return Ok(Some(Box::new(Checkpoints::<MpiPost>::none(due))));
+    };
+    let due = (due, arguments.checkpoints.increments);
+    let made = Checkpoints::of_node((node, nodes), settings, due, letters, prints)?;
+    Ok(Some(Box::new(made)))
+}
+
+/// Without files there are no checkpoints.
+#[cfg(not(feature = "files"))]
+fn checkpoints(
+    _: &Arguments,
+    _: &Place,
+    _: MpiPost,
+    _: bool,
+) -> Result<Option<Box<dyn Use>>, UseError> {
+    Ok(None)
 }
 
 /// Takes turns until the agents end. The error is `None` if this agent was told to end, and the
