@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests the library for C as it is installed: installs it into a new folder, builds programs against
-# it with pkg-config and with CMake, also in C++ and Fortran, and runs them, also with AddressSanitizer, which finds leaks,
-# too, and an observer with valgrind. Uses the profile of the tests, so that most is compiled already.
+# it with pkg-config and with CMake, also in C++ and Fortran, and runs them, also with
+# AddressSanitizer, which finds leaks, too, and an observer with valgrind. Does the same with the
+# library that has checkpoints. Uses the profile of the tests, so that most is compiled already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -9,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 prefix=$work/prefix
 export TCASM_RUNTIME_DIR=$work/run PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-export LD_LIBRARY_PATH=$prefix/lib
+export LD_LIBRARY_PATH=$prefix/lib TCASM_COMMAND=$prefix/bin/tcasm
 warnings=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Wpedantic -Werror)
 
 main() {
@@ -20,8 +21,13 @@ main() {
     run_tests shared
     run_tests static
     run_tests address -fsanitize=address,undefined
+    run_files shared
+    run_files address -fsanitize=address,undefined
+    run_files_in_fortran
     build_examples
     find_through_a_link
+    check_versions
+    link_with_flags
     run_hello
     run_heat
     echo "bindings-c: all programs did what they should"
@@ -34,13 +40,18 @@ install_library() {
 
 # The shared library exports the functions of the header, with a version, and nothing else.
 check_symbols() {
-    local other name
-    other=$(nm -D --defined-only "$prefix/lib/libtcasm.so" |
-        grep -Ev ' T tcasm_[a-z_]+@@TCASM_[0-9.]+$| A TCASM_[0-9.]+$' || true)
-    [ -z "$other" ] || stop "libtcasm.so exports more than the functions of tcasm.h:
+    local library other name
+    for library in libtcasm libtcasm_files; do
+        other=$(nm -D --defined-only "$prefix/lib/$library.so" |
+            grep -Ev ' T tcasm_[a-z_]+@@TCASM(_FILES)?_[0-9.]+$| A TCASM(_FILES)?_[0-9.]+$' || true)
+        [ -z "$other" ] || stop "$library.so exports more than the functions of its header:
 $other"
-    name=$(readelf -d "$prefix/lib/libtcasm.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
-    [ -e "$prefix/lib/$name" ] || stop "nothing is installed under the soname '$name'"
+        name=$(readelf -d "$prefix/lib/$library.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+        [ -e "$prefix/lib/$name" ] || stop "nothing is installed under the soname '$name'"
+    done
+    ! readelf -d "$prefix/lib/libtcasm.so" | grep -qi 'NEEDED.*hdf5' || stop "libtcasm.so needs HDF5"
+    readelf -d "$prefix/lib/libtcasm_files.so" | grep -qi 'NEEDED.*hdf5' ||
+        stop "libtcasm_files.so does not need HDF5, which this check would see"
 }
 
 # run_tests NAME FLAGS...: builds and runs each program of the tests.
@@ -59,6 +70,43 @@ run_tests() {
     done
 }
 
+# run_files NAME FLAGS...: runs the test of checkpoints and restarts.
+run_files() {
+    local program=$work/$1-files folder=$work/$1-checkpoints
+    shift
+    mkdir "$folder"
+    # shellcheck disable=SC2046 # lists of flags
+    "${CC:-cc}" "${warnings[@]}" "$@" bindings/c-files/tests/c/files.c -o "$program" \
+        $(pkg-config --cflags --libs tcasm_files)
+    PATH=$prefix/bin:$PATH timeout -s KILL 120 "$program" "${program##*/}" "$folder" ||
+        stop "$program failed with status $?"
+}
+
+# Does the same in Fortran, with the installed modules.
+run_files_in_fortran() {
+    local folder=$work/fortran-checkpoints program=$work/files-fortran pipe=$work/pipe run
+    mkdir "$folder"
+    (cd "$work" && gfortran -std=f2018 -c "$prefix/include/tcasm.f90" "$prefix/include/tcasm_files.f90")
+    # shellcheck disable=SC2046 # lists of flags
+    gfortran -std=f2018 -fcheck=all -I "$work" bindings/fortran/tests/files.f90 "$work/tcasm.o" \
+        "$work/tcasm_files.o" -o "$program" $(pkg-config --libs tcasm_files)
+    mkfifo "$pipe"
+    "$program" "$folder" new <"$pipe" >"$work/said" &
+    run=$!
+    exec 7>"$pipe"
+    until grep -q published "$work/said"; do
+        kill -0 "$run" || stop "files.f90 ended before it published"
+        sleep 0.1
+    done
+    "$prefix/bin/tcasm" checkpoint fortran --every 1 --no-wait --fast "$folder" \
+        >/dev/null 7>&- &
+    until [ -n "$(find "$folder" -name '*.vtkhdf')" ]; do sleep 0.1; done
+    echo >&7
+    exec 7>&-
+    wait "$run" && wait || stop "files.f90 or its checkpoint failed"
+    "$program" "$folder" again </dev/null || stop "files.f90 cannot continue"
+}
+
 # Prints the libraries that libtcasm.a needs.
 private_libs() {
     sed -n 's/^Libs.private: //p' "$prefix/lib/pkgconfig/tcasm.pc"
@@ -67,7 +115,7 @@ private_libs() {
 # Builds the examples of all languages with CMake, into build/LANGUAGE.
 build_examples() {
     local language log=$work/cmake.log
-    for language in c cpp fortran; do
+    for language in c cpp fortran openmp; do
         cmake -S "examples/$language" -B "$work/build/$language" -DCMAKE_PREFIX_PATH="$prefix" \
             >"$log" 2>&1 && cmake --build "$work/build/$language" >>"$log" 2>&1 || {
             cat "$log" >&2
@@ -86,6 +134,35 @@ find_through_a_link() {
     ln -s "$prefix/lib" "$work/root/lib"
     cmake -S examples/c -B "$work/linked" -DCMAKE_PREFIX_PATH="$work/root" >"$work/cmake.log" 2>&1 ||
         stop "cmake finds other folders through a link: $(cat "$work/cmake.log")"
+}
+
+# CMake takes the library for requests of older versions of the same soname, and for no others.
+check_versions() {
+    local file=$work/version.cmake wanted found
+    sed 's/set(PACKAGE_VERSION .*)/set(PACKAGE_VERSION "0.2.5")/' \
+        "$prefix/lib/cmake/tcasm/tcasmConfigVersion.cmake" >"$file"
+    for wanted in 0.1=yes 0.2=yes 0.2.5=yes 0.2.6=no 0.3=no 1.0=no; do
+        cat >"$work/ask.cmake" <<END
+set(PACKAGE_FIND_VERSION ${wanted%=*})
+set(PACKAGE_FIND_VERSION_MAJOR ${wanted%%.*})
+include($file)
+if(PACKAGE_VERSION_COMPATIBLE)
+  message(yes)
+else()
+  message(no)
+endif()
+END
+        found=$(cmake -P "$work/ask.cmake" 2>&1)
+        [ "$found" = "${wanted#*=}" ] || stop "version 0.2.5 for a request of ${wanted%=*}: $found"
+    done
+}
+
+# A compiler of several words and flags of the linker are used.
+link_with_flags() {
+    local built=${CARGO_TARGET_DIR:-target}/debug
+    CC="env TCASM_TEST=1 cc" LDFLAGS="-Wl,-z,now -Wl,--hash-style=sysv" \
+        ci/library.sh "$built" "$work/flags" /usr lib include
+    readelf -d "$work"/flags/libtcasm.so.* | grep -q BIND_NOW || stop "LDFLAGS is ignored"
 }
 
 # The observer of each language sees steps until the producer is killed, and says so. That in C runs
@@ -120,11 +197,13 @@ hello() {
     wait "$producer" || true
 }
 
-# All programs compute the same.
+# All programs compute the same, those in Rust too.
 run_heat() {
-    local wanted language program printed
+    local wanted language program printed built=${CARGO_TARGET_DIR:-target}/debug
+    mkdir "$work/build/rust"
+    ln -s "$(realpath "$built")"/{heat_plain,heat} "$work/build/rust/"
     wanted=$("$work/build/c/heat_plain")
-    for language in c cpp fortran; do
+    for language in rust c cpp fortran; do
         for program in heat_plain heat; do
             printed=$("$work/build/$language/$program")
             [ "${printed//[[:space:]]/}" = "$wanted" ] ||

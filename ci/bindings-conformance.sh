@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs producers and observers in Rust, C, C++, Fortran and Python with each other, and checks that
 # all agree on every field and status (bindings/conformance/README.md). Then runs the other tests in
-# Fortran.
+# Fortran and C++.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -29,7 +29,7 @@ main() {
         fortran "$suite/$program.f90" "$work/$program-fortran"
     done
     run_pairs
-    run_fortran
+    run_others
 }
 
 c() { cc -O1 -std=c11 "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"; }
@@ -72,10 +72,18 @@ run_pairs() {
     in_scratch python3 "$suite/run.py" "${programs[@]}"
 }
 
-# Runs the tests of the module for Fortran.
-run_fortran() {
-    fortran bindings/fortran/tests/host_buffer.f90 "$work/host_buffer-fortran"
-    in_scratch "$work/host_buffer-fortran"
+# Runs the tests of the module for Fortran and of the headers for C++ that need no other language.
+run_others() {
+    local name
+    # files.f90 needs the other library: ci/bindings-c.sh runs it.
+    for name in host_buffer transfers stream groups; do
+        fortran "bindings/fortran/tests/$name.f90" "$work/$name-fortran"
+        in_scratch "$work/$name-fortran"
+    done
+    cpp bindings/cpp/tests/between.cpp "$work/between-cpp"
+    in_scratch "$work/between-cpp" cpp-between
+    cpp bindings/cpp/tests/stream.cpp "$work/stream-cpp"
+    in_scratch "$work/stream-cpp" cpp-stream
 }
 
 # Calls a command with a runtime folder of its own.

@@ -8,7 +8,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$target/bindings-python
 tools=$target/venv-bindings
 wanted='maturin>=1.9.4,<2 numpy>=1.26 pytest>=8 mypy>=1.11 nbclient>=0.10 ipykernel>=6
-    xarray>=2024.1 dask[array]>=2024.1 matplotlib>=3.8 h5py>=3.10'
+    xarray>=2024.1 dask[array]>=2024.1 matplotlib>=3.8 h5py>=3.10 numba>=0.60'
 export CARGO_TARGET_DIR=$target PIP_DISABLE_PIP_VERSION_CHECK=1
 export MATURIN_PEP517_ARGS="--profile dev --locked"
 # As maturin sets it, so that all builds share what is compiled.

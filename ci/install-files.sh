@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
-# Builds the command with its manual pages and completion scripts, and the library for C; installs
-# them and the files of packaging/, or removes them. Changes nothing else: docs/userfaultfd.md says
-# how an administrator puts the udev rule and the group of packaging/ into effect.
+# Builds the command with its manual pages and completion scripts, the library for C, and the one
+# that `tcasm run` preloads; installs them and the files of packaging/, or removes them. Changes
+# nothing else: docs/userfaultfd.md says how an administrator puts the udev rule and the group of
+# packaging/ into effect.
 #   install-files.sh build | install | uninstall
+# With AGENT=1, also the program tcasm-agent, which needs MPI, its compiler wrapper and libclang.
 # Variables:
 #   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR, DATADIR, LIBDIR and INCLUDEDIR are
 #            below it if they are relative
 #   DESTDIR  a folder that stands for / while a package is made [none]
 #   PROFILE  the profile of cargo [release]
+#   AGENT    1 to build and install tcasm-agent [0]. `uninstall` always removes it
 #   SELECT   the packages, targets and features that cargo builds
-#            [-p tcasm -p tcasm-c --bins --lib --features tcasm/pages]
+#            [-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib
+#            --features tcasm/pages]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 commands=(
     checkpoint checkpoints clean completions demo doctor dump export hostbuffer info keep ls restore
-    stats verify view watch
+    run stats verify view watch
 )
 
 # below FOLDER PATH: prints the whole path of PATH, which is below FOLDER if it is relative.
@@ -36,7 +40,9 @@ data=${DESTDIR:-}$datadir
 lib=${DESTDIR:-}$prefix/lib
 man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
-read -ra select <<<"${SELECT:--p tcasm -p tcasm-c --bins --lib --features tcasm/pages}"
+packages="-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib"
+read -ra select <<<"${SELECT:-$packages --features tcasm/pages}"
+[ "${AGENT:-0}" != 1 ] || select+=(-p tcasm-agent --features tcasm-agent/mpi)
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
 library=$built/library-of-tcasm
@@ -88,6 +94,9 @@ check_commands() {
 # each ACTION: calls ACTION with the mode, the source and the target of each file.
 each() {
     "$1" 755 "$built/tcasm" "$bin/tcasm"
+    if [ "${AGENT:-0}" = 1 ] || [ "$1" = remove ]; then
+        "$1" 755 "$built/tcasm-agent" "$bin/tcasm-agent"
+    fi
     "$1" 644 "$pages/tcasm.1" "$man/tcasm.1"
     local command
     for command in "${commands[@]}"; do
@@ -104,19 +113,23 @@ each() {
 
 # Does the same for the library.
 each_of_library() {
-    local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir so=libtcasm.so.$version
-    local header
+    local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir header name so
     "$1" 644 bindings/c/include/tcasm.h "$include/tcasm.h"
+    "$1" 644 bindings/c/include/tcasm_files.h "$include/tcasm_files.h"
     for header in bindings/cpp/include/tcasm.hpp bindings/cpp/include/tcasm/*.hpp; do
         "$1" 644 "$header" "$include/${header#bindings/cpp/include/}"
     done
     # Modules of Fortran depend on the compiler, so programs compile the source.
-    "$1" 644 "$library/tcasm.f90" "$include/tcasm.f90"
-    "$1" 644 "$library/libtcasm.a" "$to/libtcasm.a"
-    "$1" 755 "$library/$so" "$to/$so"
-    "$1" link "$so" "$to/libtcasm.so.${version%%.*}"
-    "$1" link "$so" "$to/libtcasm.so"
-    "$1" 644 "$library/tcasm.pc" "$to/pkgconfig/tcasm.pc"
+    for name in tcasm tcasm_files; do
+        so=lib$name.so.$version
+        "$1" 644 "$library/$name.f90" "$include/$name.f90"
+        "$1" 644 "$library/lib$name.a" "$to/lib$name.a"
+        "$1" 755 "$library/$so" "$to/$so"
+        "$1" link "$so" "$to/lib$name.so.${version%%.*}"
+        "$1" link "$so" "$to/lib$name.so"
+        "$1" 644 "$library/$name.pc" "$to/pkgconfig/$name.pc"
+    done
+    "$1" 755 "$built/libtcasm_preload.so" "$to/libtcasm_preload.so"
     "$1" 644 "$library/tcasmConfig.cmake" "$to/cmake/tcasm/tcasmConfig.cmake"
     "$1" 644 "$library/tcasmConfigVersion.cmake" "$to/cmake/tcasm/tcasmConfigVersion.cmake"
 }

@@ -21,6 +21,7 @@ main() {
     make_fakes
     run_make install
     check_command
+    check_run
     check_pages
     check_completions
     check_rule
@@ -61,6 +62,19 @@ check_command() {
         [ "$command" = help ] || [ -e "$man/tcasm-$command.1" ] ||
             stop "tcasm-$command.1 is missing"
     done
+}
+
+# Runs a program under the library that was installed beside the command.
+check_run() {
+    local said program='import mmap, os
+fd = os.open("tcasm:installed", os.O_RDWR)
+os.ftruncate(fd, 4096)
+mmap.mmap(fd, 4096).flush()'
+    mkdir -m 700 "$fakes/run-folder"
+    said=$(TCASM_RUNTIME_DIR=$fakes/run-folder "$folder/usr/bin/tcasm" run -- \
+        python3 -c "$program" 2>&1) || stop "tcasm run fails: $said"
+    [[ $said == "tcasm: region installed: 1 version, steps 1 to 1, "* ]] ||
+        stop "tcasm run should print one version, not: $said"
 }
 
 check_pages() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the parts that use MPI (the feature `mpi` of tcasm-hostbuffer) or are started by it: lints,
-# and tests with real ranks under mpirun. Installs Open MPI and libclang where they are missing
-# (Debian and Ubuntu).
+# Checks the parts that use MPI (features called `mpi`) or are started by it: lints, and tests with
+# real ranks under mpirun. For root, the tests of agents make hosts of namespaces. Installs Open MPI
+# and libclang where they are missing (Debian and Ubuntu).
 #   mpi.sh [mpich]       with MPICH, runs only the tests of host buffers
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,12 +15,18 @@ main() {
         use_mpich
         cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
     else
-        ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev
+        ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev iproute2
         need_mpi
         cargo clippy -p tcasm-hostbuffer --features mpi --all-targets -- -D warnings
         cargo clippy -p tcasm-tests --features mpi --test mpirun -- -D warnings
+        cargo clippy -p tcasm-agent --features mpi --all-targets -- -D warnings
+        cargo clippy -p tcasm-examples --features mpi --all-targets -- -D warnings
         cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
+        cargo test -p tcasm-examples --features mpi --test mpi 2>&1 | tee -a "$log"
         cargo test -p tcasm-tests --features mpi --test mpirun 2>&1 | tee -a "$log"
+        # Each test starts several jobs.
+        cargo test -p tcasm-agent --features mpi --no-fail-fast -- --test-threads 2 2>&1 |
+            tee -a "$log"
     fi
     ci/count.sh "$log"
 }

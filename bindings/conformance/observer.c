@@ -14,10 +14,8 @@ static void check(int status, const char *call) {
     }
 }
 
-static void print_attrs(tcasm_version *version, const char *field) {
-    tcasm_attrs *attrs;
+static void print_list(tcasm_attrs *attrs) {
     size_t count;
-    CHECK(tcasm_attrs_of(version, field, &attrs));
     CHECK(tcasm_attrs_count(attrs, &count));
     for (size_t i = 0; i < count; i++) {
         const char *name, *text;
@@ -45,6 +43,12 @@ static void print_attrs(tcasm_version *version, const char *field) {
         printf("\n");
     }
     CHECK(tcasm_attrs_free(attrs));
+}
+
+static void print_attrs(tcasm_version *version, const char *field) {
+    tcasm_attrs *attrs;
+    CHECK(tcasm_attrs_of(version, field, &attrs));
+    print_list(attrs);
 }
 
 static void print_value(const void *at, int dtype) {
@@ -102,6 +106,26 @@ static void print_field(tcasm_version *version, const char *name) {
     print_values(&a);
 }
 
+static void print_mesh(tcasm_version *version, size_t index) {
+    static const char *kinds[] = {"uniform",   "rectilinear",  "curvilinear",
+                                  "particles", "unstructured", "mixed"};
+    tcasm_mesh m = TCASM_INIT(tcasm_mesh);
+    CHECK(tcasm_mesh_at(version, index, &m));
+    printf("mesh %s %s geometry=", m.name, kinds[m.kind]);
+    for (size_t i = 0; i < m.fields; i++)
+        printf("%s%s", i ? "," : "", m.geometry[i]);
+    printf(" cells=%d points=%zu,%zu,%zu origin=%.2f,%.2f,%.2f spacing=%.2f,%.2f,%.2f", m.cell_type,
+           m.points[0], m.points[1], m.points[2], m.origin[0], m.origin[1], m.origin[2],
+           m.spacing[0], m.spacing[1], m.spacing[2]);
+    printf(" block=%s level=%" PRIu32 " refinement=%" PRIu32 ",%" PRIu32 ",%" PRIu32
+           " offset=%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
+           m.of ? m.of : "", m.level, m.refinement[0], m.refinement[1], m.refinement[2],
+           m.offset[0], m.offset[1], m.offset[2]);
+    tcasm_attrs *attrs;
+    CHECK(tcasm_mesh_attrs(version, m.name, &attrs));
+    print_list(attrs);
+}
+
 static void print_version(tcasm_version *version) {
     tcasm_stamp stamp = TCASM_INIT(tcasm_stamp);
     size_t count;
@@ -109,6 +133,9 @@ static void print_version(tcasm_version *version) {
     printf("version %" PRIu64 " step %" PRIu64 " time %.2f\n", stamp.version, stamp.step,
            stamp.time);
     print_attrs(version, NULL);
+    CHECK(tcasm_mesh_count(version, &count));
+    for (size_t i = 0; i < count; i++)
+        print_mesh(version, i);
     CHECK(tcasm_field_count(version, &count));
     for (size_t i = 0; i < count; i++) {
         const char *name;
@@ -133,6 +160,8 @@ int main(int argc, char **argv) {
             if (status == TCASM_OK)
                 print_version(held[count++]);
         }
+        if (strcmp(line, "every\n") == 0)
+            status = tcasm_every_version(observer, 1);
         while (strcmp(line, "release\n") == 0 && count > 0)
             CHECK(tcasm_release(held[--count]));
         printf("%s\n.\n", tcasm_status_name(status) + strlen("TCASM_"));

@@ -92,11 +92,35 @@ void print_field(const tcasm::version& version, const std::string& name) {
     type.print(version, name);
 }
 
+void print_mesh(const tcasm::mesh& m) {
+    static const char* kinds[] = {"uniform",   "rectilinear",  "curvilinear",
+                                  "particles", "unstructured", "mixed"};
+    std::printf("mesh %s %s geometry=", m.name.c_str(), kinds[static_cast<int>(m.kind)]);
+    const char* comma = "";
+    for (const auto& field : m.geometry) {
+        std::printf("%s%s", comma, field.c_str());
+        comma = ",";
+    }
+    std::printf(" cells=%d points=%zu,%zu,%zu origin=%.2f,%.2f,%.2f spacing=%.2f,%.2f,%.2f",
+                m.cell_type, m.points[0], m.points[1], m.points[2], m.origin[0], m.origin[1],
+                m.origin[2], m.spacing[0], m.spacing[1], m.spacing[2]);
+    const tcasm::block none{"", 0, {}, {}};
+    const auto& block = m.block ? *m.block : none;
+    const auto offset = [&](std::size_t axis) { return static_cast<long long>(block.offset[axis]); };
+    std::printf(" block=%s level=%u refinement=%u,%u,%u offset=%lld,%lld,%lld\n", block.of.c_str(),
+                block.level, block.refinement[0], block.refinement[1], block.refinement[2],
+                offset(0), offset(1), offset(2));
+}
+
 void print_version(const tcasm::version& version) {
     std::printf("version %llu step %llu time %.2f\n",
                 static_cast<unsigned long long>(version.number()),
                 static_cast<unsigned long long>(version.step()), version.time());
     print_attrs(version.attrs());
+    for (const auto& mesh : version.meshes()) {
+        print_mesh(mesh);
+        print_attrs(version.mesh_attrs(mesh.name));
+    }
     for (const auto& name : version.fields()) {
         print_field(version, name);
     }
@@ -115,6 +139,9 @@ int main(int, char** arguments) {
         tcasm::status_code status = observer.status();
         if (line == "release") {
             held.clear();
+        } else if (line == "every") {
+            observer.every_version();
+            status = tcasm::status_code::ok;
         } else if (line != "status") {
             try {
                 held.push_back(line == "next" ? observer.next(5s) : observer.latest());

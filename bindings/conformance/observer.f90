@@ -19,6 +19,7 @@ program observer
     if (ended /= 0) exit
     status = tcasm_stream_status(run)
     if (line == "next") call tcasm_next(run, held(count + 1), 5.0_real64, status)
+    if (line == "every") call tcasm_every_version(run, status=status)
     if (line == "latest") call tcasm_latest(run, held(count + 1), status)
     if ((line == "next" .or. line == "latest") .and. status == TCASM_OK) then
       count = count + 1
@@ -108,11 +109,45 @@ contains
       real_text(stamp%time)
     call tcasm_attrs_of(version, attrs)
     call print_attrs(attrs)
+    do i = 1, tcasm_mesh_count(version)
+      call print_mesh(version, i)
+    end do
     do i = 1, tcasm_field_count(version)
       call tcasm_field_name(version, i, name)
       call print_field(version, name)
     end do
   end subroutine print_version
+
+  subroutine print_mesh(version, index)
+    type(tcasm_version), intent(in) :: version
+    integer, intent(in) :: index
+    character(12), parameter :: kinds(0:5) = [character(12) :: "uniform", "rectilinear", &
+      "curvilinear", "particles", "unstructured", "mixed"]
+    type(tcasm_mesh) :: mesh
+    type(tcasm_attrs) :: attrs
+    character(:), allocatable :: text
+    integer :: i
+    call tcasm_mesh_at(version, index, mesh)
+    text = "mesh " // mesh%name // " " // trim(kinds(mesh%kind)) // " geometry="
+    do i = 1, size(mesh%geometry)
+      if (i > 1) text = text // ","
+      text = text // trim(mesh%geometry(i))
+    end do
+    text = text // " cells=" // integer_text(int(mesh%cell_type, wide)) // " points=" // &
+      list(mesh%points) // " origin=" // reals(mesh%origin) // " spacing=" // reals(mesh%spacing)
+    print "(a)", text // " block=" // mesh%of // " level=" // &
+      integer_text(int(mesh%level, wide)) // " refinement=" // &
+      list(int(mesh%refinement, int64)) // " offset=" // list(mesh%offset)
+    call tcasm_mesh_attrs(version, mesh%name, attrs)
+    call print_attrs(attrs)
+  end subroutine print_mesh
+
+  ! Returns three numbers with two decimals.
+  function reals(x) result(text)
+    real(real64), intent(in) :: x(3)
+    character(:), allocatable :: text
+    text = real_text(x(1)) // "," // real_text(x(2)) // "," // real_text(x(3))
+  end function reals
 
   subroutine print_field(version, name)
     type(tcasm_version), intent(in) :: version

@@ -37,9 +37,27 @@ def print_field(version, name):
     print(" ".join(["values", *(text(array[i]) for i in np.ndindex(array.shape))]))
 
 
+def print_mesh(mesh):
+    def numbers(values, form="d"):
+        return ",".join(format(v, form) for v in values or (0, 0, 0))
+
+    none = {"of": "", "level": 0, "refinement": (0, 0, 0), "offset": (0, 0, 0)}
+    block = mesh.block or none
+    print(
+        f"mesh {mesh.name} {mesh.kind} geometry={','.join(mesh.geometry)} "
+        f"cells={mesh.cell_type or 0} points={numbers(mesh.points)} "
+        f"origin={numbers(mesh.origin, '.2f')} spacing={numbers(mesh.spacing, '.2f')} "
+        f"block={block['of']} level={block['level']} "
+        f"refinement={numbers(block['refinement'])} offset={numbers(block['offset'])}"
+    )
+    print_attrs(mesh.attrs)
+
+
 def print_version(version):
     print(f"version {version.number} step {version.step} time {version.time:.2f}")
     print_attrs(version.attrs)
+    for mesh in version.meshes.values():
+        print_mesh(mesh)
     for name in version.keys():
         print_field(version, name)
 
@@ -57,6 +75,9 @@ def main():
                     status = tcasm.Status.OK
             except tcasm.Error as error:
                 status = error.status
+            if line == "every\n":
+                run.every_version()
+                status = tcasm.Status.OK
             if line == "release\n":
                 held.clear()
             print(f"{status.name}\n.", flush=True)

@@ -4,7 +4,9 @@ use std::error::Error;
 use std::fmt::Display;
 use std::io::{Write, stdin, stdout};
 use std::time::Duration;
-use tcasm_core::field::{Attr, Centering, DType, Element, FieldDesc, Order};
+use tcasm_core::field::{
+    Attr, Block, Cells, Centering, DType, Element, FieldDesc, MeshDesc, MeshKind, Order,
+};
 use tcasm_core::num_complex::Complex;
 use tcasm_observer::{ObserveError, Observer, Status, Version, View};
 
@@ -113,6 +115,47 @@ fn print_field(view: &View, field: &FieldDesc) -> Outcome {
     print_values(view, &field.name)
 }
 
+fn print_mesh(mesh: &MeshDesc) {
+    let (points, origin, spacing) = match mesh.kind {
+        MeshKind::Uniform {
+            points,
+            origin,
+            spacing,
+        } => (points, origin, spacing),
+        _ => ([0; 3], [0.0; 3], [0.0; 3]),
+    };
+    let cells = match &mesh.kind {
+        MeshKind::Unstructured {
+            cells: Cells::Same { cell_type, .. },
+            ..
+        } => cell_type.0,
+        _ => 0,
+    };
+    let reals = |values: [f64; 3]| joined(values.map(|v| format!("{v:.2}")), ",");
+    let none = Block {
+        of: String::new(),
+        level: 0,
+        refinement: [0; 3],
+        offset: [0; 3],
+    };
+    let block = mesh.block.as_ref().unwrap_or(&none);
+    println!(
+        "mesh {} {} geometry={} cells={cells} points={} origin={} spacing={} block={} level={} \
+         refinement={} offset={}",
+        mesh.name,
+        mesh.kind_name(),
+        joined(mesh.geometry(), ","),
+        joined(points, ","),
+        reals(origin),
+        reals(spacing),
+        block.of,
+        block.level,
+        joined(block.refinement, ","),
+        joined(block.offset, ","),
+    );
+    print_attrs(&mesh.attrs);
+}
+
 fn print_version(version: &Version) -> Outcome {
     let stamp = version.stamp();
     println!(
@@ -120,6 +163,9 @@ fn print_version(version: &Version) -> Outcome {
         stamp.version, stamp.step, stamp.time
     );
     print_attrs(&version.table().attrs);
+    for mesh in &version.table().meshes {
+        print_mesh(mesh);
+    }
     let view = version.view()?;
     for field in &version.table().fields {
         print_field(&view, field)?;
@@ -167,6 +213,10 @@ fn main() -> Outcome {
         let status = match line?.as_str() {
             "next" => found(observer.next(Duration::from_secs(5)), &mut held)?,
             "latest" => found(observer.latest(), &mut held)?,
+            "every" => {
+                observer.begin_every_version()?;
+                "OK"
+            }
             other => {
                 if other == "release" {
                     held.clear();

@@ -51,6 +51,11 @@ static void add_special(tcasm_attrs *attrs) {
     add("handed", TCASM_F64, 1, (size_t[]){6}, TCASM_ORDER_C, with(TCASM_FIELD_HANDED_OVER));
     CHECK(tcasm_add_uniform_mesh(producer, "grid", (size_t[]){4, 3, 1}, (double[]){0, 1, 0},
                                  (double[]){0.5, 0.25, 1}, NULL));
+    CHECK(tcasm_add_block(producer, "fine", (size_t[]){5, 3, 1}, (double[]){1, 1, 0},
+                          (double[]){0.25, 0.5, 1}, "amr", 1, (uint32_t[]){2, 2, 1},
+                          (int64_t[]){0, 0, 0}, attrs));
+    CHECK(tcasm_add_mesh(producer, "axes", TCASM_RECTILINEAR, 2, (const char *[]){"c1", "f1"}, 0,
+                         NULL));
     o = fresh();
     CHECK(tcasm_field_options_set_text(o, TCASM_FIELD_MESH, "grid"));
     CHECK(tcasm_field_options_set_text(o, TCASM_FIELD_QUANTITY, "heat"));
@@ -113,6 +118,8 @@ static void fill(size_t seed, size_t step) {
 
 static const char *publish(size_t step) {
     CHECK(tcasm_set_len(producer, "variable", 2 + step));
+    CHECK(tcasm_set_block(producer, "fine", "amr", 1, (uint32_t[]){2, 2, 1},
+                          (int64_t[]){(int64_t)step, -2, 0}));
     CHECK(tcasm_rewrite(producer, "handed"));
     for (size_t i = 0; i < count; i++)
         fill(i, step);

@@ -56,6 +56,7 @@ public:
 
     bool publish(std::size_t step) {
         producer_.set_len("variable", 2 + step);
+        producer_.set_block("fine", "amr", 1, {2, 2, 1}, {static_cast<std::int64_t>(step), -2, 0});
         producer_.rewrite("handed");
         for (const auto& fill : fills_) {
             fill(producer_, step);
@@ -117,6 +118,9 @@ private:
         add<std::int32_t, 1>("variable", {8}, options().variable());
         add<double, 1>("handed", {6}, options().handed_over());
         producer_.add_uniform_mesh("grid", {4, 3, 1}, {0.0, 1.0, 0.0}, {0.5, 0.25, 1.0});
+        producer_.add_block("fine", {5, 3, 1}, {1.0, 1.0, 0.0}, {0.25, 0.5, 1.0}, "amr", 1,
+                            {2, 2, 1}, {0, 0, 0}, attrs());
+        producer_.add_mesh("axes", tcasm::mesh_kind::rectilinear, {"c1", "f1"});
         add<double, 2>("meshed", {3, 4}, options().on("grid").quantity("heat"));
     }
 

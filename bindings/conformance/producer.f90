@@ -118,6 +118,10 @@ contains
       options=tcasm_field_options(order=TCASM_ORDER_C, handed_over=.true.))
     call tcasm_add_uniform_mesh(region, "grid", [4, 3, 1], [0.0_real64, 1.0_real64, 0.0_real64], &
       [0.5_real64, 0.25_real64, 1.0_real64])
+    call tcasm_add_block(region, "fine", [5, 3, 1], [1.0_real64, 1.0_real64, 0.0_real64], &
+      [0.25_real64, 0.5_real64, 1.0_real64], "amr", 1, [2, 2, 1], [0_int64, 0_int64, 0_int64], &
+      attrs=attrs)
+    call tcasm_add_mesh(region, "axes", TCASM_RECTILINEAR, ["c1", "f1"])
     call tcasm_add_field(region, "meshed", meshed, [4, 3], &
       options=tcasm_field_options(order=TCASM_ORDER_C, mesh="grid", quantity="heat"))
   end subroutine add_special
@@ -153,6 +157,7 @@ contains
   subroutine fill()
     integer :: i, j, n
     call tcasm_set_len(region, "variable", 2 + step)
+    call tcasm_set_block(region, "fine", "amr", 1, [2, 2, 1], [int(step, int64), -2_int64, 0_int64])
     call tcasm_rewrite(region, "handed")
     do i = 1, 3
       do j = 1, 4

@@ -32,6 +32,12 @@ def create(region):
     fields["variable"] = p.field("variable", 8, "int32", variable=True)
     fields["handed"] = p.field("handed", 6)
     p.mesh("grid", "uniform", points=(4, 3, 1), origin=(0, 1, 0), spacing=(0.5, 0.25, 1))
+    place = {"of": "amr", "level": 1, "refinement": (2, 2, 1), "offset": (0, 0, 0)}
+    p.mesh(
+        "fine", "uniform", points=(5, 3, 1), origin=(1, 1, 0), spacing=(0.25, 0.5, 1),
+        block=place, attrs=ATTRS,
+    )  # fmt: skip
+    p.mesh("axes", "rectilinear", ["c1", "f1"])
     fields["meshed"] = p.field("meshed", (3, 4), on="grid", quantity="heat")
     return p, fields
 
@@ -49,6 +55,7 @@ def main():
         if line != "publish\n":
             break
         p.set_len("variable", 2 + step)
+        p.set_block("fine", level=1, refinement=(2, 2, 1), offset=(step, -2, 0))
         for seed, array in enumerate(fields.values()):
             for n, index in enumerate(np.ndindex(array.shape)):
                 array[index] = value(array.dtype, (n * 7 + seed * 13 + step * 101) % 251)

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{Write, stdin, stdout};
-use tcasm_core::field::{DType, Element};
+use tcasm_core::field::{Block, DType, Element, MeshDesc, MeshKind};
 use tcasm_core::num_complex::Complex;
 use tcasm_producer::ndarray::{Dimension, IxDyn};
 use tcasm_producer::{Builder, Field, HandedOver, Producer};
@@ -128,6 +128,16 @@ impl Named for DType {
     }
 }
 
+/// Returns the place of the mesh "fine".
+fn block(offset: [i64; 3]) -> Block {
+    Block {
+        of: "amr".to_owned(),
+        level: 1,
+        refinement: [2, 2, 1],
+        offset,
+    }
+}
+
 fn add_special(p: &mut Producer, fills: &mut Vec<Fill>) -> Outcome {
     let ghosts = p.field::<f64, _>("ghosts", [4, 5]).fortran_order();
     let ghosts = ghosts.ghosts(&[[1, 2], [0, 1]]).unit("K").cell_centred();
@@ -143,6 +153,20 @@ fn add_special(p: &mut Producer, fills: &mut Vec<Fill>) -> Outcome {
     ));
     let grid = p.uniform_mesh("grid", [4, 3, 1], [0.0, 1.0, 0.0], [0.5, 0.25, 1.0]);
     let grid = grid.add()?;
+    let fine = p.uniform_mesh("fine", [5, 3, 1], [1.0, 1.0, 0.0], [0.25, 0.5, 1.0]);
+    let fine = fine.attr("cells", -42).attr("dt", 0.25);
+    let fine = fine.attr("code", "conformance \u{e9}");
+    let fine = fine.attr("box", vec![-3.0, 1.0, 2.5]);
+    fine.block(block([0; 3])).add()?;
+    let axes = MeshKind::Rectilinear {
+        coordinates: vec!["c1".to_owned(), "f1".to_owned()],
+    };
+    p.define_mesh(&MeshDesc {
+        name: "axes".to_owned(),
+        kind: axes,
+        block: None,
+        attrs: Default::default(),
+    })?;
     let meshed = p
         .field::<f64, _>("meshed", [3, 4])
         .on(&grid)
@@ -154,6 +178,8 @@ fn add_special(p: &mut Producer, fills: &mut Vec<Fill>) -> Outcome {
 fn publish(p: &mut Producer, fills: &[Fill], step: u64) -> Outcome<&'static str> {
     let variable = p.handle::<i32, tcasm_producer::ndarray::Ix1>("variable")?;
     p.set_len(variable, 2 + step as usize)?;
+    let fine = p.mesh_handle("fine")?;
+    p.set_block(&fine, block([step as i64, -2, 0]))?;
     for (seed, fill) in fills.iter().enumerate() {
         fill(p, seed, step)?;
     }

@@ -58,9 +58,30 @@ def described(f, seed, step):
     yield " ".join(["values", *(value(f["dtype"], n, seed, step) for n in range(count))])
 
 
+def meshes(step):
+    """Returns the lines of the meshes."""
+    none = "block= level=0 refinement=0,0,0 offset=0,0,0"
+    place = f"block=amr level=1 refinement=2,2,1 offset={step},-2,0"
+    zeros = "0.00,0.00,0.00"
+    yield (
+        "mesh grid uniform geometry= cells=0 points=4,3,1 origin=0.00,1.00,0.00 "
+        f"spacing=0.50,0.25,1.00 {none}"
+    )
+    yield (
+        "mesh fine uniform geometry= cells=0 points=5,3,1 origin=1.00,1.00,0.00 "
+        f"spacing=0.25,0.50,1.00 {place}"
+    )
+    yield from (f"attr {a}" for a in ATTRS)
+    yield (
+        "mesh axes rectilinear geometry=c1,f1 cells=0 points=0,0,0 "
+        f"origin={zeros} spacing={zeros} {none}"
+    )
+
+
 def version(number, step):
     """Returns the lines that an observer prints for a version."""
     lines = [f"version {number} step {step} time {step * 0.5:.2f}"]
     lines += [f"attr {a}" for a in ATTRS]
+    lines += meshes(step)
     listed = list(fields(step))
     return lines + list(itertools.chain(*(described(f, i, step) for i, f in enumerate(listed))))

@@ -90,6 +90,22 @@ class Pairs:
         self.all("next", "END_OF_STREAM")
         self.all("latest", *reference.version(4, 5), "OK")
 
+    def every(self):
+        """Publishes more versions than the history keeps, of which observers take every one."""
+        self.all("every", "OK")
+        for _ in range(3):
+            self.publish("published")
+        self.publish("skipped")
+        self.all("next", *reference.version(1, 1), "OK")
+        self.all("release", "OK")
+        self.publish("published")
+        self.all("next", *reference.version(2, 2), "OK")
+        self.all("next", *reference.version(3, 3), "OK")
+        self.all("next", *reference.version(4, 5), "OK")
+        self.all("release", "OK")
+        self.producer.end()
+        self.all("next", "END_OF_STREAM")
+
     def kill(self):
         """Kills the producer after a version."""
         self.publish("published")
@@ -111,7 +127,7 @@ def main():
         name, kind, command = argument.split("=", 2)
         programs[kind][name] = command
     for name, command in programs["producer"].items():
-        for scene in (Pairs.exchange, Pairs.kill):
+        for scene in (Pairs.exchange, Pairs.every, Pairs.kill):
             pairs = Pairs(name, command, programs["observer"])
             scene(pairs)
             pairs.end()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes the module for Fortran as one file: constants, structures and interfaces from tcasm.h, the
-modules in src/, and the variants of tcasm_add_field and tcasm_get for all kinds and ranks.
+modules in src/, and the variants of tcasm_add_field, tcasm_adopt and tcasm_get for all kinds and
+ranks. Writes the module of tcasm_files.h as another file, because its programs need another library.
 
-Usage: generate.py FILE     FILE is usually called tcasm.f90
+Usage: generate.py FILE [FILES]     they are usually called tcasm.f90 and tcasm_files.f90
 """
 
 import re
@@ -11,7 +12,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent / "c/include/tcasm.h"
-BEFORE_FIELDS = "errors attrs source options producer meshes version observer hostbuffers".split()
+BEFORE_FIELDS = (
+    "errors attrs source options producer meshes version parts meshes_of observer groups hostbuffers "
+    "transfers"
+).split()
 
 # Kind: type, dtype, the unsigned dtype of the same size.
 KINDS = {
@@ -36,9 +40,11 @@ NUMBERS = {
     "double": "real(c_double)",
     "void *": "type(c_ptr)",
     "const char *": "type(c_ptr)",
+    "char *": "type(c_ptr)",
 }
+NOTE = "! Written by generate.py from headers of C and src/. Change those, and run it again.\n"
 # Results of which there are as many as an argument says.
-LISTS = {"numbers", "names", "values", "to"}
+LISTS = {"firsts", "lasts", "steps", "numbers", "names", "values", "to"}
 
 
 def constants(header):
@@ -73,6 +79,8 @@ def argument(text, known):
         return name, f"character(kind=c_char), intent(in), optional :: {name}(*)"
     if kind in NUMBERS:
         return name, f"{NUMBERS[kind]}, value :: {name}"
+    if kind == "tcasm_all_gather":
+        return name, f"type(c_funptr), value :: {name}"
     if kind == "const char *const *":
         return name, f"type(c_ptr), intent(in), optional :: {name}(*)"
     if match := re.fullmatch(r"const (\w+) \*", kind):
@@ -113,15 +121,17 @@ def function(result, name, arguments, known):
     return lines + [f"      {kind} :: {short}", f"    end function {short}"]
 
 
+def functions(header, known):
+    """Returns the interfaces of all functions of a header."""
+    plain = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    found = re.findall(r"^(int |const char \*)(tcasm_\w+)\(([^()]*)\);", plain, re.M)
+    return [line for one in found for line in function(*one, known)]
+
+
 def interfaces(header):
     """Returns the module of the structures and functions of tcasm.h."""
     known, lines = structures(header)
-    plain = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
-    found = re.findall(r"^(int |const char \*)(tcasm_\w+)\(([^()]*)\);", plain, re.M)
-    lines += ["", "  interface"]
-    for result, name, arguments in found:
-        lines += function(result, name, arguments, known)
-    lines += ["", "  end interface"]
+    lines += ["", "  interface", *functions(header, known), "", "  end interface"]
     uses = "  use, intrinsic :: iso_c_binding\n  use tcasm_constants\n"
     return module("c", "The structures and functions of tcasm.h.", lines, uses)
 
@@ -207,9 +217,10 @@ def add(kind, rank):
         "    type(c_ptr) :: data",
         "    integer(c_int) :: code",
         "    nullify (field)",
+        "    data = c_null_ptr",
     ]
     if rank:
-        lines[-4:-4] = [f"    {declared}, pointer :: all{colons(rank)}"]
+        lines[-5:-5] = [f"    {declared}, pointer :: all{colons(rank)}"]
         lines += [
             '    code = numbers(shape, "the extents of field " // trim(name), n)',
             "    if (code == TCASM_OK) code = bounds(lower, first)",
@@ -227,8 +238,100 @@ def add(kind, rank):
     return lines + ["    call report(code, status)", f"  end subroutine add_{name}"]
 
 
-def generic(name, short):
-    variants = [f"    module procedure {short}_{kind}_{rank}" for kind in KINDS for rank in RANKS]
+def get_part(kind, rank):
+    """Returns the variant of tcasm_get_part for a kind and a rank."""
+    name, (declared, dtype, unsigned) = f"{kind}_{rank}", KINDS[kind]
+    axes = range(1, rank + 1)
+    sections = ", ".join(f"from({a}):to({a})" for a in axes)
+    return [
+        "",
+        f"  subroutine part_{name}(version, name, field, first, count, status)",
+        "    type(tcasm_version), intent(in) :: version",
+        "    character(*), intent(in) :: name",
+        f"    {declared}, pointer, intent(out) :: field{colons(rank)}",
+        "    class(*), intent(in) :: first(:), count(:)",
+        "    integer, intent(out), optional :: status",
+        f"    {declared}, pointer :: all{colons(rank)}",
+        f"    integer(int64), dimension({rank}) :: n, from, to",
+        "    type(c_ptr) :: data",
+        "    integer(c_int) :: code",
+        "    nullify (field)",
+        *wrapped(
+            f"    code = mapped_part(version, name, {dtype}, {unsigned}, first, count, n, from, "
+            "to, data)",
+            6,
+        ),
+        "    if (code == TCASM_OK) then",
+        "      call c_f_pointer(data, all, n)",
+        *wrapped(f"      field => all({sections})", 8),
+        "    end if",
+        "    call report(code, status)",
+        f"  end subroutine part_{name}",
+    ]
+
+
+def global_read(kind, rank):
+    """Returns the variant of tcasm_global_read for a kind and a rank."""
+    name, (declared, dtype, unsigned) = f"{kind}_{rank}", KINDS[kind]
+    extents = ", ".join(f"n({axis})" for axis in range(1, rank + 1))
+    return [
+        "",
+        f"  subroutine global_{name}(version, name, values, first, count, status)",
+        "    type(tcasm_group_version), intent(in) :: version",
+        "    character(*), intent(in) :: name",
+        f"    {declared}, allocatable, target, intent(out) :: values{colons(rank)}",
+        "    class(*), intent(in), optional :: first(:), count(:)",
+        "    integer, intent(out), optional :: status",
+        f"    integer(int64) :: n({rank})",
+        "    type(tcasm_part) :: part",
+        "    integer(c_int) :: code",
+        f"    code = global_part(version, name, {dtype}, {unsigned}, first, count, n, part)",
+        "    if (code == TCASM_OK) then",
+        *wrapped(f"      allocate (values({extents}))", 8),
+        "      if (size(values) > 0) code = global_copy(version, name, part, c_loc(values), &",
+        "        size(values, kind=int64) * storage_size(values) / 8)",
+        "    end if",
+        "    call report(code, status)",
+        f"  end subroutine global_{name}",
+    ]
+
+
+def adopt(kind, rank):
+    """Returns the variant of tcasm_adopt for a kind and a rank."""
+    name, (declared, dtype, _) = f"{kind}_{rank}", KINDS[kind]
+    lines = [
+        "",
+        f"  subroutine adopt_{name}(producer, name, field, options, status)",
+        "    type(tcasm_producer), intent(in) :: producer",
+        "    character(*), intent(in) :: name",
+        f"    {declared}, target, intent(in) :: field{colons(rank)}",
+        "    type(tcasm_field_options), intent(in), optional :: options",
+        "    integer, intent(out), optional :: status",
+        "    type(c_ptr) :: data",
+        "    integer(c_int) :: code",
+    ]
+    call = [
+        "    data = c_loc(field)",
+        f"    code = added(producer, name, {dtype}, &",
+        "      shape(field, kind=int64), options, data)",
+    ]
+    if rank:
+        lines += [
+            "    if (size(field) == 0) then",
+            '      code = refused("field " // trim(name) // " is adopted, and has no elements")',
+            "    else if (.not. is_contiguous(field)) then",
+            '      code = refused("field " // trim(name) // " is adopted, and is not contiguous")',
+            "    else",
+            *["  " + line for line in call],
+            "    end if",
+        ]
+    else:
+        lines += call
+    return lines + ["    call report(code, status)", f"  end subroutine adopt_{name}"]
+
+
+def generic(name, short, ranks=RANKS):
+    variants = [f"    module procedure {short}_{kind}_{rank}" for kind in KINDS for rank in ranks]
     return [f"  interface {name}", *variants, f"  end interface {name}", ""]
 
 
@@ -238,23 +341,43 @@ def fields():
     lines = []
     for kind in KINDS:
         for rank in RANKS:
-            lines += get(kind, rank) + add(kind, rank)
+            lines += get(kind, rank) + add(kind, rank) + adopt(kind, rank)
+        for rank in RANKS[1:]:
+            lines += get_part(kind, rank) + global_read(kind, rank)
     declared = generic("tcasm_add_field", "add") + generic("tcasm_get", "get")
+    declared += generic("tcasm_get_part", "part", RANKS[1:])
+    declared += generic("tcasm_global_read", "global", RANKS[1:])
+    declared += generic("tcasm_adopt", "adopt")
     return head + "\n" + "\n".join(declared) + contains + "\n".join(lines) + "\n" + tail
 
 
 def generated():
     header = HEADER.read_text()
-    parts = [(HERE / f"src/{name}.f90").read_text() for name in BEFORE_FIELDS]
-    note = "! Written by generate.py from tcasm.h and src/. Change those, and run it again.\n"
-    last = (HERE / "src/tcasm.f90").read_text()
-    return "\n".join([note, constants(header), interfaces(header), *parts, fields(), last])
+    parts = [part(name) for name in BEFORE_FIELDS]
+    last = part("tcasm")
+    return "\n".join([NOTE, constants(header), interfaces(header), *parts, fields(), last])
+
+
+def part(name):
+    return (HERE / f"src/{name}.f90").read_text()
+
+
+def generated_files():
+    """Returns the modules of the functions that need HDF5."""
+    header = HEADER.with_name("tcasm_files.h").read_text()
+    known, lines = structures(header)
+    lines += ["", "  interface", *functions(header, known), "", "  end interface"]
+    uses = "  use, intrinsic :: iso_c_binding\n"
+    text = "The structures and functions of tcasm_files.h."
+    return "\n".join([NOTE, module("c_files", text, lines, uses), part("files")])
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit("usage: generate.py FILE")
-    Path(sys.argv[1]).write_text(generated(), encoding="utf-8")
+    files = [Path(name) for name in sys.argv[1:]]
+    if len(files) not in (1, 2):
+        sys.exit("usage: generate.py FILE [FILES]")
+    for file, text in zip(files, (generated, generated_files)):
+        file.write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -98,6 +98,9 @@ impl From<GroupError> for Failure {
             Absent { .. } | NotReady { .. } | EndOfStream { .. } | OtherRun { .. } => {
                 Code::NoVersion
             }
+            NoAgent { .. } | NotAgreed { .. } | AgentGone { .. } | AgreedGone { .. } => {
+                Code::NoVersion
+            }
             _ => Code::Other,
         };
         Failure::new(code, error.to_string())

@@ -5,6 +5,7 @@
 //! which writes the manual pages of the command. It has no interface for other packages.
 #![deny(unsafe_code)]
 
+mod agreed;
 mod args;
 mod commands;
 mod demo;

@@ -1,6 +1,10 @@
 //! Groups: regions of several processes (ranks) whose versions belong together by their steps. Here
 //! is how producers name and describe them, so that observers find them.
 
+mod agreed;
+
+pub use agreed::{AgreedAttrs, BLOCKS, agreed_region};
+
 use crate::field::Attr;
 use std::collections::BTreeMap;
 use thiserror::Error;

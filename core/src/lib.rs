@@ -12,6 +12,7 @@ pub mod pageset;
 pub mod place;
 pub mod planes;
 pub mod policy;
+pub mod segments;
 pub mod store;
 pub mod sys;
 pub mod testing;

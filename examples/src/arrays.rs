@@ -1,8 +1,11 @@
 //! The arrays of the simulation in a region: u and v of the current step and of the next step.
 
+use crate::planes::Planes;
 use clap::ValueEnum;
 use ndarray::{ArrayView3, ArrayViewMut3, Ix3};
-use tcasm_producer::{Buffer, DefineError, Field, HandedOver, InPlace, Producer, ViewError};
+use tcasm_producer::{
+    Buffer, DefineError, Field, FieldBuilder, HandedOver, InPlace, Producer, ViewError,
+};
 
 /// How the computed arrays become part of a version.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -62,16 +65,43 @@ pub fn create(
     shape: [usize; 3],
     capture: Capture,
 ) -> Result<Box<dyn Arrays>, DefineError> {
+    create_described(producer, shape, capture, |field| field)
+}
+
+/// Creates two fields that hold some planes of a grid, as blocks of global arrays. Each has two
+/// buffers, with the ghost planes.
+pub fn create_planes(
+    producer: &mut Producer,
+    planes: Planes,
+    capture: Capture,
+) -> Result<Box<dyn Arrays>, DefineError> {
+    create_described(producer, planes.shape_with_ghosts(), capture, |field| {
+        let field = field.ghosts(&[[1, 1], [0, 0], [0, 0]]);
+        field.global(planes.grid).at([planes.first, 0, 0])
+    })
+}
+
+/// A field that is not added yet.
+type Described<'p> = FieldBuilder<'p, f64, Ix3>;
+
+fn create_described(
+    producer: &mut Producer,
+    shape: [usize; 3],
+    capture: Capture,
+    describe: impl Fn(Described<'_>) -> Described<'_>,
+) -> Result<Box<dyn Arrays>, DefineError> {
     match capture {
         Capture::HandOver => {
-            let u = producer.field("u", shape).unit("1").handed_over().add()?;
-            let v = producer.field("v", shape).unit("1").handed_over().add()?;
+            let u = describe(producer.field("u", shape).unit("1")).handed_over();
+            let u = u.add()?;
+            let v = describe(producer.field("v", shape).unit("1")).handed_over();
+            let v = v.add()?;
             // A version may own the pages that the buffer had: `rewrite` gives it other pages.
             double::<HandedOver>(producer, [u, v], |p, next| p.rewrite(next).map(|_| ()))
         }
         Capture::Copy => {
-            let u = producer.field("u", shape).unit("1").add()?;
-            let v = producer.field("v", shape).unit("1").add()?;
+            let u = describe(producer.field("u", shape).unit("1")).add()?;
+            let v = describe(producer.field("v", shape).unit("1")).add()?;
             double::<InPlace>(producer, [u, v], |_, _| Ok(()))
         }
     }

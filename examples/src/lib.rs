@@ -2,7 +2,7 @@
 //!
 //! Only [`arrays`] uses TCASM. The solvers work on arrays that their callers own, so the same code
 //! runs in ordinary memory (`gray_scott_plain`, `md_plain`, `fem_plain`) and in a region that other
-//! processes read (`gray_scott`, `md`, `fem`).
+//! processes read (`gray_scott`, `gray_scott_mpi`, `md`, `fem`).
 
 mod args;
 pub mod arrays;
@@ -14,19 +14,21 @@ pub mod md;
 mod noise;
 mod output;
 mod params;
+mod planes;
 pub mod plate;
 mod progress;
 mod slices;
 mod solver;
 
 pub use args::{RegionArgs, RunArgs, StepArgs, region_name};
-pub use checksum::checksum;
+pub use checksum::{checksum, checksum_of_planes};
 pub use dump::{Dump, Record};
 pub use failure::{Failure, Outcome};
 pub use noise::Noise;
 pub use output::{end_with_reader, say};
 pub use params::{Params, ParamsError};
-pub use progress::Progress;
+pub use planes::Planes;
+pub use progress::{Progress, Summary};
 pub use solver::GrayScott;
 
 /// Compiles the programs in the README and in pages of docs/ as doc tests, and runs those that end.

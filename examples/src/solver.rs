@@ -33,10 +33,26 @@ impl GrayScott {
 
     /// Sets the state before step 1: u = 1 and v = 0, except in a cube in the middle that starts
     /// the reaction.
-    pub fn initialise(&self, mut u: ArrayViewMut3<'_, f64>, mut v: ArrayViewMut3<'_, f64>) {
+    pub fn initialise(&self, u: ArrayViewMut3<'_, f64>, v: ArrayViewMut3<'_, f64>) {
+        let planes = u.len_of(Axis(0));
+        self.initialise_planes(u, v, 0, planes);
+    }
+
+    /// Sets the state before step 1 in a part of the grid: planes of constant z, from plane `first`
+    /// of the `total` planes on.
+    pub fn initialise_planes(
+        &self,
+        mut u: ArrayViewMut3<'_, f64>,
+        mut v: ArrayViewMut3<'_, f64>,
+        first: usize,
+        total: usize,
+    ) {
         u.fill(1.0);
         v.fill(0.0);
-        let [z, y, x] = <[usize; 3]>::from(u.dim()).map(middle);
+        let (planes, ny, nx) = u.dim();
+        let [cube, y, x] = [total, ny, nx].map(middle);
+        let local = |z: usize| z.saturating_sub(first).min(planes);
+        let z = local(cube.start)..local(cube.end);
         u.slice_mut(s![z.clone(), y.clone(), x.clone()]).fill(0.25);
         v.slice_mut(s![z, y, x]).fill(0.33);
     }
@@ -60,24 +76,57 @@ impl GrayScott {
         let noise = Noise::new(self.params.seed, step);
         Zip::indexed(u_next.axis_iter_mut(Axis(0)))
             .and(v_next.axis_iter_mut(Axis(0)))
-            .par_for_each(|z, u_plane, v_plane| self.plane(u, v, u_plane, v_plane, z, noise));
+            .par_for_each(|z, u_plane, v_plane| {
+                self.plane((u, v, z), (u_plane, v_plane), z, noise)
+            });
     }
 
-    /// Computes one plane of constant z, the unit of work of a thread.
-    fn plane(
+    /// Computes step `step` of a part of the grid: planes of constant z, of which the first one is
+    /// plane `first` of the grid. All four arrays have one more plane at each end of z, a *ghost*.
+    /// The ghosts of `u` and `v` hold the planes beside the part. Those of `u_next` and `v_next` are
+    /// not written.
+    ///
+    /// The result has the same bits as that of [`step`](Self::step) over the whole grid.
+    ///
+    /// # Panics
+    /// Panics if the four arrays differ in shape, have no plane between the ghosts, or if their last
+    /// index is not the fastest one in memory.
+    pub fn step_planes(
         &self,
         u: ArrayView3<'_, f64>,
         v: ArrayView3<'_, f64>,
-        mut u_next: ArrayViewMut2<'_, f64>,
-        mut v_next: ArrayViewMut2<'_, f64>,
-        z: usize,
+        mut u_next: ArrayViewMut3<'_, f64>,
+        mut v_next: ArrayViewMut3<'_, f64>,
+        step: u64,
+        first: usize,
+    ) {
+        assert_eq!(u.dim(), v.dim(), "u and v differ in shape");
+        assert_eq!(u.dim(), u_next.dim(), "u and u_next differ in shape");
+        assert_eq!(u.dim(), v_next.dim(), "u and v_next differ in shape");
+        assert!(u.len_of(Axis(0)) > 2, "no plane between the ghosts");
+        let noise = Noise::new(self.params.seed, step);
+        let inner = s![1..u.len_of(Axis(0)) - 1, .., ..];
+        Zip::indexed(u_next.slice_mut(inner).axis_iter_mut(Axis(0)))
+            .and(v_next.slice_mut(inner).axis_iter_mut(Axis(0)))
+            .par_for_each(|z, u_plane, v_plane| {
+                self.plane((u, v, z + 1), (u_plane, v_plane), first + z, noise)
+            });
+    }
+
+    /// Computes one plane of constant z, the unit of work of a thread. Its place is `z` in the
+    /// arrays, and `global` in the grid.
+    fn plane(
+        &self,
+        (u, v, z): (ArrayView3<'_, f64>, ArrayView3<'_, f64>, usize),
+        (mut u_next, mut v_next): (ArrayViewMut2<'_, f64>, ArrayViewMut2<'_, f64>),
+        global: usize,
         noise: Noise,
     ) {
         let (_, ny, nx) = u.dim();
         for y in 0..ny {
             let old = (Stencil::at(u, z, y), Stencil::at(v, z, y));
             let new = (row_mut(&mut u_next, y), row_mut(&mut v_next, y));
-            self.row(old, new, ((z * ny + y) * nx) as u64, noise);
+            self.row(old, new, ((global * ny + y) * nx) as u64, noise);
         }
     }
 

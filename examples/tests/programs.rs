@@ -127,6 +127,24 @@ fn simulation_in_a_region_differs_by_fewer_than_30_lines() {
     assert!((1..30).contains(&lines), "{lines} lines differ:\n{diff}");
 }
 
+/// The programs in other languages print the same number: ci/bindings-c.sh compares them.
+#[test]
+fn heat_is_the_same_in_a_region_and_in_ordinary_memory() {
+    let runtime = RuntimeDir::new("heat");
+    let printed = |program: &str| {
+        let output = runtime.command(program).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .trim()
+            .parse::<f64>()
+            .unwrap()
+    };
+    let plain = printed(env!("CARGO_BIN_EXE_heat_plain"));
+    assert_eq!(printed(env!("CARGO_BIN_EXE_heat")), plain);
+    assert!((0.0..100.0).contains(&plain) && plain > 1.0, "{plain}");
+}
+
 #[test]
 fn hello_observer_reads_steps_of_the_hello_producer() {
     let runtime = RuntimeDir::new("hello");

@@ -1,9 +1,9 @@
 //! Compares the solver with a naive one, and checks that runs have the same bits however they are
 //! computed.
 
-use ndarray::Array3;
+use ndarray::{Array3, s};
 use proptest::prelude::*;
-use tcasm_examples::{GrayScott, Noise, Params, checksum};
+use tcasm_examples::{GrayScott, Noise, Params, Planes, Summary, checksum};
 
 type Pair = [Array3<f64>; 2];
 
@@ -25,6 +25,23 @@ fn step(solver: &GrayScott, [u, v]: &Pair, number: u64) -> Pair {
 fn run(solver: &GrayScott, from: Pair, steps: impl IntoIterator<Item = u64>) -> Pair {
     let advance = |pair: Pair, number| step(solver, &pair, number);
     steps.into_iter().fold(from, advance)
+}
+
+/// Computes a step of some planes, with the planes beside them in the ghosts.
+fn step_planes(solver: &GrayScott, grid: &Pair, planes: Planes, number: u64) -> Pair {
+    let total = planes.grid[0];
+    let shape = planes.shape_with_ghosts();
+    let with_ghosts = |whole: &Array3<f64>| {
+        Array3::from_shape_fn(shape, |(z, y, x)| {
+            whole[[(planes.first + z + total - 1) % total, y, x]]
+        })
+    };
+    let [u, v] = grid.each_ref().map(with_ghosts);
+    let mut next = [Array3::zeros(shape), Array3::zeros(shape)];
+    let [u_next, v_next] = &mut next;
+    let (u_next, v_next) = (u_next.view_mut(), v_next.view_mut());
+    solver.step_planes(u.view(), v.view(), u_next, v_next, number, planes.first);
+    next.map(|a| a.slice(s![1..=planes.count, .., ..]).to_owned())
 }
 
 fn bits([u, v]: &Pair) -> Vec<u64> {
@@ -124,6 +141,39 @@ proptest! {
     }
 
     #[test]
+    fn ranks_compute_the_bits_of_one_process(
+        grid in grids(), params in params(), number: u64, ranks in 1..7usize
+    ) {
+        let solver = GrayScott::new(params);
+        let whole = step(&solver, &grid, number);
+        let shape = grid[0].dim().into();
+        for rank in 0..ranks {
+            let Some(planes) = Planes::of_rank(shape, rank, ranks) else {
+                prop_assert!(ranks > shape[0]);
+                continue;
+            };
+            let part = step_planes(&solver, &grid, planes, number);
+            let expected = whole.each_ref().map(|a| a.slice(s![planes.range(), .., ..]).to_owned());
+            prop_assert_eq!(bits(&part), bits(&expected));
+        }
+    }
+
+    #[test]
+    fn checksums_of_ranks_add_up(grid in grids(), ranks in 1..7usize) {
+        let [u, v] = &grid;
+        let parts = (0..ranks).filter_map(|rank| Planes::of_rank(u.dim().into(), rank, ranks));
+        let mut sums = [0u64; 2];
+        for planes in parts {
+            let part = [u, v].map(|a| a.slice(s![planes.range(), .., ..]));
+            let summary = Summary::of_planes(part[0], part[1], planes.first);
+            sums = [0, 1].map(|i| sums[i].wrapping_add(summary.sums[i]));
+        }
+        if ranks <= u.dim().0 {
+            prop_assert_eq!(sums, [checksum(u.view()), checksum(v.view())]);
+        }
+    }
+
+    #[test]
     fn sum_is_conserved_without_feed_kill_and_noise(grid in grids(), seed: u64) {
         let params = Params { feed: 0.0, kill: 0.0, noise: 0.0, seed, ..Params::default() };
         let sum = |pair: &Pair| pair.iter().flatten().sum::<f64>();
@@ -140,6 +190,22 @@ proptest! {
         let cell = cells.iter_mut().nth(place.index(count)).unwrap();
         *cell = f64::from_bits(cell.to_bits() ^ (1u64 << bit));
         prop_assert_ne!(before, checksum(cells.view()));
+    }
+}
+
+#[test]
+fn ranks_begin_with_the_state_of_one_process() {
+    let solver = GrayScott::new(Params::default());
+    let [whole_u, whole_v] = start(&solver, [17, 9, 8]);
+    for ranks in 1..=17 {
+        for rank in 0..ranks {
+            let planes = Planes::of_rank([17, 9, 8], rank, ranks).unwrap();
+            let mut part = [(); 2].map(|()| Array3::zeros([planes.count, 9, 8]));
+            let [u, v] = &mut part;
+            solver.initialise_planes(u.view_mut(), v.view_mut(), planes.first, 17);
+            let expected = [&whole_u, &whole_v].map(|a| a.slice(s![planes.range(), .., ..]));
+            assert_eq!(part.each_ref().map(|a| a.view()), expected, "{planes:?}");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use tcasm_core::place::Extent;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::numa;
+use tcasm_core::sys::room;
 use tcasm_core::sys::section::Section;
 
 /// The object with the memory of a section.
@@ -217,6 +218,7 @@ pub(crate) fn create(
     layout: &Layout,
     space: &Space,
 ) -> Result<Vec<Object>, HostBufferError> {
+    check_room(&layout.sections)?;
     let places = layout.places.iter().zip(&space.devices);
     let all = layout.sections.iter().zip(places);
     let all = all.take(layout.with_memory());
@@ -228,6 +230,26 @@ pub(crate) fn create(
         None => create_section(job, wanted, place.len()).map(Object::Memory),
     })
     .collect()
+}
+
+/// Fails if sections that get their memory at once need more than there is. The kernel would end
+/// programs of this host instead of refusing it.
+fn check_room(sections: &[layout::Section]) -> Result<(), HostBufferError> {
+    let at_once = |s: &&layout::Section| {
+        (s.allocated || s.locked) && s.backing == Backing::Memory && s.pages != Pages::Reserved
+    };
+    let wanted = sections.iter().filter(at_once).map(|s| s.bytes as u64);
+    let wanted = wanted.sum();
+    let Some(room) = room::shortage(wanted) else {
+        return Ok(());
+    };
+    let why = format!(
+        "only {} more may be allocated under the limit of {} bytes of {}; make the sections \
+         smaller, or let their pages be allocated when they are touched",
+        room.bytes, room.limit, room.of
+    );
+    let what = format!("allocate or lock {wanted} bytes for sections");
+    Err(HostBufferError::os(what)(io::Error::other(why)))
 }
 
 fn create_section(
@@ -263,4 +285,20 @@ fn settle(section: &Section, placement: &Placement) -> Result<(), HostBufferErro
         Placement::Interleave(nodes) => numa::interleave(&range, nodes),
     };
     placed.map_err(HostBufferError::os(format!("place memory: {placement:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_that_get_more_memory_at_once_than_there_is_are_refused() {
+        let section = |name| layout::Section::new(name, 1 << 43);
+        assert!(check_room(&[section("sparse")]).is_ok());
+        assert!(check_room(&[section("reserved").pages(Pages::Reserved).allocated()]).is_ok());
+        for wanted in [section("a").allocated(), section("b").locked()] {
+            let error = check_room(&[section("sparse"), wanted]).unwrap_err();
+            assert!(error.to_string().contains("8796093022208 bytes"), "{error}");
+        }
+    }
 }

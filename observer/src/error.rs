@@ -183,6 +183,15 @@ pub enum ObserveError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ViewError {
+    /// The version has no values of the field.
+    #[error(
+        "field {name:?} is lost: its memory in the producer was unmapped, moved or replaced without \
+         release(); an older version, if one is held, has its values"
+    )]
+    Lost {
+        /// Name of the field.
+        name: String,
+    },
     /// The version has no field of this name.
     #[error("there is no field {name:?}; the version has {available:?}")]
     NoField {
@@ -307,6 +316,15 @@ pub enum ViewError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
+    /// The version has no values of the field.
+    #[error(
+        "field {name:?} is lost: its memory in the producer was unmapped, moved or replaced without \
+         release(); an older version, if one is held, has its values"
+    )]
+    Lost {
+        /// Name of the field.
+        name: String,
+    },
     /// The version has no field of this name.
     #[error("there is no field {name:?}; the version has {available:?}")]
     NoField {
@@ -351,3 +369,12 @@ macro_rules! forked_or_index {
 }
 
 forked_or_index!(ObserveError, ViewError, ReadError);
+
+/// Returns the error for an index whose newest version has the number `found`.
+pub(crate) fn no_such_version(found: u64) -> IndexError {
+    IndexError::Value {
+        what: "the number of the newest version",
+        found,
+        expected: "that of a version".to_owned(),
+    }
+}

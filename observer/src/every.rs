@@ -10,7 +10,6 @@ use std::time::Duration;
 /// Takes every version in order: see [`Observer::every_version`].
 pub struct EveryVersion<'o> {
     observer: &'o mut Observer,
-    reservations: Reservations,
 }
 
 impl Observer {
@@ -26,13 +25,31 @@ impl Observer {
     /// If the observer holds so many versions that fewer are left, some may be missed:
     /// [`missed`](EveryVersion::missed) tells which.
     pub fn every_version(&mut self) -> Result<EveryVersion<'_>, ObserveError> {
+        self.begin_every_version()?;
+        Ok(EveryVersion { observer: self })
+    }
+
+    /// Makes [`next`](Observer::next) take every version from now on, for programs that cannot keep
+    /// the borrow of [`every_version`](Observer::every_version): bindings to other languages. It is
+    /// the same otherwise, and lasts until [`end_every_version`](Observer::end_every_version).
+    pub fn begin_every_version(&mut self) -> Result<(), ObserveError> {
+        // The pins of an earlier call would take those that the new one needs.
+        self.end_every_version();
         let (session, windows) = (self.session.clone(), self.windows.clone());
-        let reservations = Reservations::after(self.seen(), session, windows)?;
-        let observer = self;
-        Ok(EveryVersion {
-            observer,
-            reservations,
-        })
+        let all = Reservations::after(self.seen(), session, windows)?;
+        self.reservations = Some(all);
+        Ok(())
+    }
+
+    /// Lets the producer reclaim versions again that this observer has not taken.
+    pub fn end_every_version(&mut self) {
+        self.reservations = None;
+    }
+
+    /// Returns the numbers that [`next`](Observer::next) has left out since
+    /// [`begin_every_version`](Observer::begin_every_version): see [`EveryVersion::missed`].
+    pub fn missed(&self) -> &[RangeInclusive<u64>] {
+        self.reservations.as_ref().map_or(&[], Reservations::missed)
     }
 }
 
@@ -41,19 +58,7 @@ impl EveryVersion<'_> {
     /// there is one, but this observer holds as many versions as it can: drop some, and call this
     /// again.
     pub fn next(&mut self, timeout: Duration) -> Result<Version, ObserveError> {
-        let EveryVersion {
-            observer,
-            reservations,
-        } = self;
-        observer.wait(timeout, |observer| {
-            observer.acknowledge();
-            observer.session.check()?;
-            let version = reservations.take()?;
-            if let Some(version) = &version {
-                observer.saw(version.number());
-            }
-            Ok(version)
-        })
+        self.observer.next(timeout)
     }
 
     /// Returns the numbers that were left out, up to the last version that was taken. Only versions
@@ -63,12 +68,18 @@ impl EveryVersion<'_> {
     /// capture. The others were reclaimed before this observer could reserve them. That happens
     /// only if it holds too many versions, or looks seldom while several captures are given up.
     pub fn missed(&self) -> &[RangeInclusive<u64>] {
-        self.reservations.missed()
+        self.observer.missed()
     }
 
-    /// Returns the observer, to ask for other versions.
+    /// Returns the observer, to ask for other versions. Its `next` is that of this.
     pub fn observer(&mut self) -> &mut Observer {
         self.observer
+    }
+}
+
+impl Drop for EveryVersion<'_> {
+    fn drop(&mut self) {
+        self.observer.end_every_version();
     }
 }
 

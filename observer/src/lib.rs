@@ -63,8 +63,8 @@ mod windows;
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use every::EveryVersion;
 pub use group::{
-    FieldBlock, GlobalArrayError, GlobalBlock, GlobalField, GlobalView, GroupError, GroupObserver,
-    GroupSteps, GroupVersion, Row, Rows,
+    AgreedStep, FieldBlock, GlobalArrayError, GlobalBlock, GlobalField, GlobalView, GroupEnds,
+    GroupError, GroupObserver, GroupSteps, GroupVersion, Row, Rows,
 };
 pub use held::Held;
 pub use info::RegionInfo;

@@ -1,9 +1,10 @@
 //! The observer: attaches to a region, asks for versions, and waits for newer ones.
 
 use crate::attach;
-use crate::error::{AttachError, ObserveError};
+use crate::error::{AttachError, ObserveError, no_such_version};
 use crate::info::RegionInfo;
 use crate::pin::Pin;
+use crate::reservations::Reservations;
 use crate::session::Session;
 use crate::version::Version;
 use crate::windows::Windows;
@@ -13,7 +14,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tcasm_core::format::index::IndexError;
 use tcasm_core::format::wire::{self, ObserverRow, Request};
 use tcasm_core::place::{kept_path, socket_path};
 use tcasm_core::sys::time::deadline;
@@ -41,6 +41,8 @@ pub struct Observer {
     pub(crate) windows: Arc<Windows>,
     /// The newest version that `latest`, `wait_newer` or `next` has returned, or 0.
     seen: u64,
+    /// The versions that `next` must not leave out: see `every_version`.
+    pub(crate) reservations: Option<Reservations>,
     subscribed: bool,
 }
 
@@ -75,6 +77,7 @@ impl Observer {
             session,
             windows,
             seen: 0,
+            reservations: None,
             subscribed: false,
         })
     }
@@ -177,32 +180,47 @@ impl Observer {
 
     /// Waits up to `timeout` until there is a version that is newer than all that were returned
     /// before. Returns the oldest one. Versions that were reclaimed before are left out: the
-    /// producer keeps as many as its `history` says.
+    /// producer keeps as many as its `history` says. None are left out after
+    /// [`begin_every_version`](Observer::begin_every_version).
     pub fn next(&mut self, timeout: Duration) -> Result<Version, ObserveError> {
-        let seen = self.seen;
-        self.wait(timeout, |o| {
-            o.acknowledge();
-            o.session.check()?;
-            for n in o.available()? {
-                if n > seen
-                    && let Some(version) = o.pin(n)?
-                {
-                    o.seen = n;
-                    return Ok(Some(version));
-                }
+        let Some(mut reservations) = self.reservations.take() else {
+            let seen = self.seen;
+            return self.wait(timeout, |o| o.next_after(seen));
+        };
+        let found = self.wait(timeout, |o| o.next_reserved(&mut reservations));
+        self.reservations = Some(reservations);
+        found
+    }
+
+    /// Returns the oldest available version that is newer than `seen`, if there is one.
+    fn next_after(&mut self, seen: u64) -> Result<Option<Version>, ObserveError> {
+        self.acknowledge();
+        self.session.check()?;
+        for n in self.available()? {
+            if n > seen
+                && let Some(version) = self.pin(n)?
+            {
+                self.seen = n;
+                return Ok(Some(version));
             }
-            Ok(None)
-        })
+        }
+        Ok(None)
+    }
+
+    /// Returns the version that is reserved next, if it exists.
+    fn next_reserved(&mut self, all: &mut Reservations) -> Result<Option<Version>, ObserveError> {
+        self.acknowledge();
+        self.session.check()?;
+        let version = all.take()?;
+        if let Some(version) = &version {
+            self.seen = self.seen.max(version.number());
+        }
+        Ok(version)
     }
 
     /// Returns the newest version that was returned so far, or 0.
     pub(crate) fn seen(&self) -> u64 {
         self.seen
-    }
-
-    /// Notes that version `n` was returned.
-    pub(crate) fn saw(&mut self, n: u64) {
-        self.seen = self.seen.max(n);
     }
 
     /// Calls `look` until it returns a version, the stream has ended, or the time is over.
@@ -352,15 +370,6 @@ impl Observer {
     /// Returns true if the producer runs.
     pub fn producer_alive(&self) -> bool {
         !self.session.producer_gone()
-    }
-}
-
-/// Returns the error for an index whose newest version has the number `found`.
-pub(crate) fn no_such_version(found: u64) -> IndexError {
-    IndexError::Value {
-        what: "the number of the newest version",
-        found,
-        expected: "that of a version".to_owned(),
     }
 }
 

@@ -7,8 +7,7 @@
 //!
 //! Nothing that the index says makes a call run for ever: each looks a bounded number of times.
 
-use crate::error::ObserveError;
-use crate::observer::no_such_version;
+use crate::error::{ObserveError, no_such_version};
 use crate::pin::Pin;
 use crate::session::Session;
 use crate::version::Version;

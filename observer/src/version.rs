@@ -188,6 +188,10 @@ impl Version {
                 available,
             });
         };
+        if field.lost {
+            let name = name.to_owned();
+            return Err(ReadError::Lost { name });
+        }
         let end = offset.checked_add(out.len() as u64);
         match end {
             Some(end) if end <= field.bytes() => self.read_region(field.offset + offset, out),

@@ -64,7 +64,9 @@ impl Version {
     /// ```
     pub fn view_part(&self, name: &str, ranges: &[Range<usize>]) -> Result<View, ViewError> {
         let layout = *self.session().index()?.layout();
-        let chunks = SubArray::of(self.described(name)?, ranges)?.chunks(&layout);
+        let desc = self.described(name)?;
+        check_there(desc)?;
+        let chunks = SubArray::of(desc, ranges)?.chunks(&layout);
         View::map(self.clone(), Place::Anywhere, Part::of(chunks))
     }
 
@@ -72,6 +74,16 @@ impl Version {
     /// There can be such views of one version at a time.
     pub fn view_at_base(&self) -> Result<View, ViewError> {
         View::map(self.clone(), Place::Base, Part::Whole)
+    }
+}
+
+/// Returns an error if the version has no values of the field.
+fn check_there(desc: &FieldDesc) -> Result<(), ViewError> {
+    match desc.lost {
+        true => Err(ViewError::Lost {
+            name: desc.name.clone(),
+        }),
+        false => Ok(()),
     }
 }
 
@@ -144,6 +156,7 @@ impl View {
     /// Returns the bytes of a field of this view's version.
     pub fn bytes_of(&self, desc: &FieldDesc) -> Result<&[u8], ViewError> {
         self.check_process()?;
+        check_there(desc)?;
         let (range, all) = (desc.range(), self.version.extent().bytes);
         if range.end > all {
             return Err(ViewError::OtherRegion {
@@ -178,6 +191,7 @@ impl View {
     ) -> Result<ArrayViewD<'_, T>, ViewError> {
         self.check_process()?;
         let desc = self.field(name)?;
+        check_there(desc)?;
         field::check_type::<T>(desc)?;
         let sub = SubArray::of(desc, ranges)?;
         let layout = *self.version.session().index()?.layout();

@@ -14,6 +14,8 @@ pub(crate) struct Stream {
     pub(crate) wait_for_capture: bool,
     /// True if the last call of publish found no room under the bound on memory.
     pub(crate) tight: bool,
+    /// Names of the fields that were lost since the last version.
+    pub(crate) lost: Vec<String>,
     /// True if no version will follow.
     pub(crate) closed: bool,
     /// The progress of the running capture, and when a call of publish first found it there.
@@ -35,6 +37,7 @@ impl Stream {
             next_version: first_version,
             wait_for_capture,
             tight: false,
+            lost: Vec::new(),
             closed: false,
             stalled: None,
         }

@@ -38,7 +38,7 @@ impl BufferInfo {
     /// Returns its pages if writes to them are tracked, or none.
     pub(crate) fn tracked(&self) -> Range<usize> {
         match self.memory {
-            Memory::Tracked => self.pages.clone(),
+            Memory::Tracked | Memory::Adopted(_) => self.pages.clone(),
             _ => 0..0,
         }
     }
@@ -53,9 +53,14 @@ pub(crate) enum Memory {
     Scratch,
     /// Pages of a plane, for a handed-over buffer. The number is the store's for this buffer.
     HandedOver(usize),
+    /// An array that the program had already, at this address.
+    Adopted(usize),
+    /// None: the buffer was an adopted array that was released or lost.
+    Gone,
 }
 
-/// A field of the table, and the buffer that it is bound to.
+/// A field of the table, and the buffer that it is bound to. A field that was released keeps its
+/// number, and has no name.
 #[derive(Debug)]
 pub(crate) struct FieldInfo {
     pub(crate) desc: FieldDesc,
@@ -88,7 +93,7 @@ impl Table {
 
     /// Returns the field called `name`.
     pub(crate) fn field(&self, name: &str) -> Option<&FieldInfo> {
-        self.fields.iter().find(|f| f.desc.name == name)
+        self.named().find(|f| f.desc.name == name)
     }
 
     /// Returns how many pages the handed-over buffers have whose numbers of the store are in
@@ -99,6 +104,47 @@ impl Table {
             _ => 0,
         };
         self.buffers.iter().map(pages).sum()
+    }
+
+    /// Returns the fields that were not released.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &FieldInfo> {
+        self.fields.iter().filter(|f| !f.desc.name.is_empty())
+    }
+
+    /// Returns the field that is bound to the adopted array with `pages`.
+    pub(crate) fn adopted(&self, pages: &Range<usize>) -> Option<usize> {
+        let is_adopted = |f: &FieldInfo| {
+            let buffer = &self.buffers[f.buffer];
+            matches!(buffer.memory, Memory::Adopted(_)) && buffer.pages == *pages
+        };
+        self.fields.iter().position(is_adopted)
+    }
+
+    /// Marks a field as lost in the next versions.
+    pub(crate) fn lose(&mut self, field: usize) {
+        let FieldInfo { desc, buffer } = &mut self.fields[field];
+        desc.lost = true;
+        self.buffers[*buffer].memory = Memory::Gone;
+        self.encoded = None;
+    }
+
+    /// Removes an adopted field. It is an error if a mesh needs it.
+    pub(crate) fn release(&mut self, field: usize) -> Result<(), DefineError> {
+        let before = self.fields[field].desc.clone();
+        self.retire(field);
+        if let Err(error) = self.renew() {
+            self.fields[field].desc = before;
+            return Err(error);
+        }
+        self.buffers[self.fields[field].buffer].memory = Memory::Gone;
+        Ok(())
+    }
+
+    /// Takes the name of a field away, so that no version has it.
+    fn retire(&mut self, field: usize) {
+        let desc = &mut self.fields[field].desc;
+        (desc.name, desc.on) = (String::new(), None);
+        self.encoded = None;
     }
 
     /// Sets an attribute.
@@ -115,20 +161,29 @@ impl Table {
 
     /// Checks that a field can be added, before it gets memory. [`FieldDesc::check`] has passed it.
     pub(crate) fn check_field(&self, desc: &FieldDesc) -> Result<(), DefineError> {
-        let fields = self.descriptions().chain([desc.clone()]);
+        let others = self.descriptions().filter(|f| f.name != desc.name);
+        let fields = others.chain([desc.clone()]);
         Ok(self.with_fields(fields).check_meshes()?)
     }
 
-    /// Adds a field that is bound to buffer number `buffer`. Returns its number.
+    /// Adds a field that is bound to buffer number `buffer`. Returns its number. It takes the place
+    /// of a lost field of its name.
     pub(crate) fn add_field(
         &mut self,
         mut desc: FieldDesc,
         buffer: usize,
     ) -> Result<usize, DefineError> {
         desc.offset = self.buffers[buffer].desc.offset;
+        let mut fields = self.fields.iter();
+        let lost = fields.position(|f| f.desc.lost && f.desc.name == desc.name);
+        let before = lost.map(|field| (field, self.fields[field].desc.clone()));
+        lost.into_iter().for_each(|field| self.retire(field));
         self.fields.push(FieldInfo { desc, buffer });
         if let Err(error) = self.renew() {
             self.fields.pop();
+            if let Some((field, desc)) = before {
+                self.fields[field].desc = desc;
+            }
             return Err(error);
         }
         Ok(self.fields.len() - 1)
@@ -163,6 +218,12 @@ impl Table {
     pub(crate) fn check_binding(&self, field: usize, buffer: usize) -> Result<(), DefineError> {
         let (f, b) = (&self.fields[field], &self.buffers[buffer]);
         let name = || f.desc.name.clone();
+        let stays = |memory| matches!(memory, Memory::Adopted(_) | Memory::Gone);
+        let bound = self.buffers[f.buffer].memory;
+        if f.buffer != buffer && (stays(b.memory) || stays(bound)) {
+            let (name, what) = (name(), "bound to another buffer");
+            return Err(DefineError::IsAdopted { name, what });
+        }
         if b.memory == Memory::Scratch {
             return Err(DefineError::Scratch { field: name() });
         }
@@ -189,7 +250,7 @@ impl Table {
     /// Encodes the field table if it has changed since it was last encoded.
     pub(crate) fn update(&mut self) -> Result<(), DefineError> {
         if self.encoded.is_none() {
-            self.encoded = Some(encoded(&self.described())?);
+            self.encoded = Some(encoded(&self.visible())?);
         }
         Ok(())
     }
@@ -202,18 +263,23 @@ impl Table {
     /// Checks the meshes, and encodes the field table. It must also fit with the largest lengths
     /// that fields can have, so that no later version fails for its size.
     fn renew(&mut self) -> Result<(), DefineError> {
-        let table = self.described();
-        table.check_meshes()?;
-        let mut largest = table.clone();
-        for field in &mut largest.fields {
+        self.described().check_meshes()?;
+        let mut largest = self.described();
+        for (field, info) in largest.fields.iter_mut().zip(&self.fields) {
             field.shape = field.capacity_shape();
+            field.lost |= matches!(self.buffers[info.buffer].memory, Memory::Adopted(_));
         }
-        encoded(&largest)?;
-        self.encoded = Some(encoded(&table)?);
+        encoded(&named(largest))?;
+        self.encoded = Some(encoded(&self.visible())?);
         Ok(())
     }
 
     /// Returns the field table of the next version.
+    fn visible(&self) -> FieldTable {
+        named(self.described())
+    }
+
+    /// Returns the field table with all fields by their numbers, also those that were released.
     pub(crate) fn described(&self) -> FieldTable {
         self.with_fields(self.descriptions())
     }
@@ -236,6 +302,12 @@ impl Table {
             ..FieldTable::default()
         }
     }
+}
+
+/// Returns the table without fields that were released.
+fn named(mut table: FieldTable) -> FieldTable {
+    table.fields.retain(|field| !field.name.is_empty());
+    table
 }
 
 /// Returns the bytes of a table, if it has room in the index.

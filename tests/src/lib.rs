@@ -3,6 +3,7 @@
 pub mod cgroup;
 pub mod check;
 pub mod child;
+pub mod cluster;
 pub mod core_file;
 pub mod deferred;
 pub mod fake_cuda;

@@ -79,4 +79,18 @@ invariants! {
         i9_without_its_guard_a_damaged_index_makes_readers_panic CheckIndex "a reader panics";
     "i11" i11_frame_shared_with_live_memory_is_not_changed;
         i11_without_its_guard_live_memory_changes_by_itself SharedInPlace "changed by itself";
+    "i12" i12_versions_have_adopted_arrays_and_nothing_beside_them;
+        i12_without_its_guard_an_array_that_is_gone_is_not_lost AdoptedGone "does not say";
+    "i13" i13_other_steps_leave_room_for_appointed_ones;
+        i13_without_its_guard_appointed_steps_are_skipped KeepReserve "was skipped";
+}
+
+#[test]
+fn i12_without_its_guard_stores_to_the_edges_of_an_array_are_missed() {
+    violated("i12", Guard::AdoptedEdges, "is not what was written");
+}
+
+#[test]
+fn i12_without_its_guard_versions_have_bytes_of_others() {
+    violated("i12", Guard::AdoptedOnly, "beside the adopted array");
 }

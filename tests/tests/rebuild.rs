@@ -258,11 +258,8 @@ fn field_at_an_impossible_offset_is_a_clear_error() {
         Err(DefineError::Twice(_))
     ));
     assert!(matches!(
-        p.define(&at("b", 5 * PAGE + 8)),
-        Err(DefineError::Unaligned {
-            page_size: 4096,
-            ..
-        })
+        p.define(&at("b", 5 * PAGE + 4)),
+        Err(DefineError::Unaligned { align: 8, .. })
     ));
     for offset in [0, 3 * PAGE] {
         let error = p.define(&at("b", offset)).unwrap_err();

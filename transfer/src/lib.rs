@@ -66,5 +66,5 @@ pub use peer::{Described, Peer, Transport};
 pub use probe::{direct_works, sharing_works};
 pub use segment::Segment;
 pub use shared::SharedMemory;
-pub use torn::Torn;
+pub use torn::{Consistency, Torn};
 pub use wire::Status;

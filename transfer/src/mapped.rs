@@ -91,6 +91,15 @@ impl Mapped {
         (done == N).then_some(bytes)
     }
 
+    /// Returns where the segments are mapped in this process, in order. The addresses are for
+    /// reading, and valid as long as this value lives. The owner and peers can write there.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = Segment> {
+        self.parts.iter().map(|part| Segment {
+            addr: self.mapping.addr() + part.start,
+            len: part.len(),
+        })
+    }
+
     /// Returns the segments, to compute with them in place.
     ///
     /// # Safety

@@ -1,5 +1,17 @@
 //! Bytes that may be torn: read while their owner could write them.
 
+use std::num::NonZeroU64;
+
+/// What is known of bytes that [`Peer::read_either`](crate::Peer::read_either) has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the bytes of live memory can be torn"]
+pub enum Consistency {
+    /// They are all of the version with this number.
+    Version(NonZeroU64),
+    /// They are of live memory, and can be old and new ones in any mixture.
+    MayBeTorn,
+}
+
 /// A value that was read from live memory. It can have old and new bytes, in any mixture.
 #[derive(Debug)]
 #[must_use = "the value can be used only after it is opened"]

@@ -8,7 +8,7 @@ use crate::mapped::MemoryFile;
 use crate::peer::{Peer, Transport};
 use crate::reach::forbidden;
 use crate::segment::{Segment, sum};
-use crate::torn::Torn;
+use crate::torn::{Consistency, Torn};
 use crate::wire::{Reply, Request, SLOT_BYTES, SLOTS, Span, Status};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -71,6 +71,20 @@ impl Peer {
         let mut buffers = [IoSliceMut::new(into)];
         let version = self.transfer(cookie, offset, &mut Local::Into(&mut buffers))?;
         NonZeroU64::new(version).ok_or(TransferError::Refused(Status::Live))
+    }
+
+    /// Reads bytes of a declaration into several buffers, one after another, for programs that do
+    /// not know whether the cookie stands for live memory or for a version. The result says it.
+    pub fn read_either(
+        &mut self,
+        cookie: Cookie,
+        offset: u64,
+        into: &mut [IoSliceMut<'_>],
+    ) -> Result<Consistency, TransferError> {
+        let buffers = into.iter_mut().map(|buffer| IoSliceMut::new(buffer));
+        let mut buffers: Vec<IoSliceMut<'_>> = buffers.collect();
+        let version = self.transfer(cookie, offset, &mut Local::Into(&mut buffers))?;
+        Ok(NonZeroU64::new(version).map_or(Consistency::MayBeTorn, Consistency::Version))
     }
 
     /// Transfers all bytes of the buffers. Returns the number of their version, or 0.

@@ -60,6 +60,8 @@ pub struct Agent<R: Regions, T> {
     roster: Option<Roster>,
     newest: Span,
     wishes: u64,
+    /// The wishes of each offer.
+    standing: u64,
     prepared: Vec<Agreed>,
     /// There is something to offer that was not offered yet.
     news: bool,
@@ -82,6 +84,7 @@ impl<R: Regions, T: Transport> Agent<R, T> {
             roster: None,
             newest: Span::EMPTY,
             wishes: 0,
+            standing: 0,
             prepared: Vec::new(),
             news: true,
             late: None,
@@ -107,8 +110,15 @@ impl<R: Regions, T: Transport> Agent<R, T> {
         Ok(decision)
     }
 
-    /// Follows the regions, and begins a round if one is due.
-    fn go_on(&mut self, now: Duration) -> Result<(), AgentError<R::Error>> {
+    /// Does the first half of [`turn`](Self::turn): ends the round if there is a result, and
+    /// returns the decision. No round begins before [`go_on`](Self::go_on).
+    pub fn result(&mut self, now: Duration) -> Result<Option<Decision>, AgentError<R::Error>> {
+        self.end_round(now)
+    }
+
+    /// Does the second half of [`turn`](Self::turn): follows the regions, and begins a round if one
+    /// is due.
+    pub fn go_on(&mut self, now: Duration) -> Result<(), AgentError<R::Error>> {
         self.follow()?;
         match self.is_due(now) {
             true => self.begin_round(),
@@ -136,6 +146,22 @@ impl<R: Regions, T: Transport> Agent<R, T> {
     pub fn wish(&mut self, wishes: u64) {
         self.wishes |= wishes;
         self.news = true;
+    }
+
+    /// Sets the wishes that each offer has from now on, besides those of [`wish`](Self::wish).
+    pub fn stand(&mut self, wishes: u64) {
+        self.news |= self.standing != wishes;
+        self.standing = wishes;
+    }
+
+    /// Returns the regions.
+    pub fn regions(&self) -> &R {
+        &self.regions
+    }
+
+    /// Returns true if this agent takes part in a round that is not over.
+    pub fn in_round(&self) -> bool {
+        matches!(self.round, Round::Begun { .. })
     }
 
     /// Says in the next offers that this node has prepared a step for a commit. It is committed
@@ -281,6 +307,7 @@ impl<R: Regions, T: Transport> Agent<R, T> {
                 }
             }
         };
+        let wishes = wishes | self.standing;
         Offer { wishes, ..offer }.encode()
     }
 }

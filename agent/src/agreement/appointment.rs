@@ -20,6 +20,8 @@ pub enum Rule {
     Never,
     /// Multiples of this number are appointed, one at a time.
     Every(NonZeroU64),
+    /// This step is appointed. If it is missed, none is.
+    At(u64),
     /// A step is appointed when an agent wishes so ([`APPOINT`](super::APPOINT)).
     Wished,
 }
@@ -36,6 +38,8 @@ impl Rule {
         match self {
             Rule::Never => None,
             Rule::Every(n) => after.checked_next_multiple_of(n.get()),
+            Rule::At(step) if after <= step => Some(step),
+            Rule::At(_) => None,
             Rule::Wished => wished.then(|| after.saturating_add(newest.max - newest.min)),
         }
     }
@@ -55,6 +59,8 @@ mod tests {
         assert_eq!(every(10).next(newest, false), Some(20));
         assert_eq!(every(6).next(newest, false), Some(12));
         assert_eq!(every(6).next(Span::EMPTY, false), None);
+        assert_eq!(Rule::At(12).next(newest, false), Some(12));
+        assert_eq!(Rule::At(11).next(newest, true), None);
         assert_eq!(every(1).next(newest, false), Some(12));
     }
 }

@@ -34,6 +34,8 @@ pub struct Decision {
     pub round: u64,
     /// All ranks took part, and are of one run.
     pub whole: bool,
+    /// The number of ranks of the job, if the result is whole.
+    pub ranks: Option<u64>,
     /// The newest step that all ranks have, if any is known since the agents were connected.
     pub agreed: Option<Agreed>,
     /// The step became the agreed one in this round.
@@ -95,6 +97,7 @@ impl Decider {
         let mut decision = Decision {
             round: self.round,
             whole: run.is_some(),
+            ranks: run.and_then(|_| result.ranks.only()),
             agreed: None,
             is_new: false,
             lag: None,

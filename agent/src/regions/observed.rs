@@ -1,7 +1,9 @@
 //! The regions of a group on this host, seen by observers.
 
 use super::{Look, Regions, Roster, RunId, Span};
-use tcasm_observer::{GroupError, GroupObserver, GroupVersion, ObserveError};
+use tcasm_observer::{
+    AttachError, GroupEnds, GroupError, GroupObserver, GroupVersion, ObserveError,
+};
 use thiserror::Error;
 
 /// Why the regions of a group cannot be read.
@@ -22,7 +24,7 @@ pub enum ObservedError {
 /// those that were started again, are found by the next [`look`](Regions::look).
 #[derive(Debug)]
 pub struct Observed {
-    group: String,
+    group: Option<String>,
     observer: Option<GroupObserver>,
     /// The ranks, as long as no region is replaced by another one.
     known: Option<Known>,
@@ -41,9 +43,26 @@ impl Observed {
     /// Observes the group with this name.
     pub fn new(group: &str) -> Observed {
         Observed {
-            group: group.to_owned(),
+            group: Some(group.to_owned()),
             observer: None,
             known: None,
+        }
+    }
+
+    /// Observes nothing: for a node that must have no ranks.
+    pub fn nothing() -> Observed {
+        Observed {
+            group: None,
+            observer: None,
+            known: None,
+        }
+    }
+
+    /// Returns which of the ranks that were found publish no more.
+    pub fn ends(&self) -> Result<GroupEnds, ObservedError> {
+        match &self.observer {
+            Some(observer) => Ok(observer.ends()?),
+            None => Ok(GroupEnds::default()),
         }
     }
 }
@@ -53,8 +72,8 @@ impl Regions for Observed {
     type Error = ObservedError;
 
     fn look(&mut self) -> Result<Look, ObservedError> {
-        if self.observer.is_none() {
-            self.observer = may_wait(GroupObserver::attach(&self.group))?;
+        if let (None, Some(group)) = (&self.observer, &self.group) {
+            self.observer = may_wait(GroupObserver::attach(group))?;
         }
         let Some(observer) = &mut self.observer else {
             return Ok(Look::nothing());
@@ -117,7 +136,13 @@ fn may_wait<V>(result: Result<V, GroupError>) -> Result<Option<V>, GroupError> {
             GroupError::NotFound { .. }
             | GroupError::NotReady { .. }
             | GroupError::Absent { .. }
-            | GroupError::OtherRun { .. },
+            | GroupError::OtherRun { .. }
+            | GroupError::Attach(
+                AttachError::NotFound { .. }
+                | AttachError::Dead { .. }
+                | AttachError::Ended { .. }
+                | AttachError::NoAnswer { .. },
+            ),
         ) => Ok(None),
         Err(error) => Err(error),
     }

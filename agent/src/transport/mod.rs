@@ -1,8 +1,13 @@
-//! Rounds: how the offers of all agents become one result that everyone gets.
+//! What agents send each other: rounds, in which the offers of all agents become one result that
+//! everyone gets; exchanges of bytes; and messages.
 
 mod channels;
+mod exchange;
+mod post;
 
 pub use channels::{Channels, channels};
+pub use exchange::Exchange;
+pub use post::{Message, Post};
 
 use crate::offer::OfferBytes;
 use thiserror::Error;

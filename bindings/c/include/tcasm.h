@@ -116,6 +116,12 @@
 #define TCASM_REFUSED -15
 
 /**
+ * The version has no values of the field: its memory in the producer was unmapped, moved or
+ * replaced.
+ */
+#define TCASM_LOST -16
+
+/**
  * A defect of the library. Please report the text of `tcasm_last_error`.
  */
 #define TCASM_INTERNAL_ERROR -100
@@ -167,7 +173,7 @@
 #define TCASM_BASE 9
 
 /**
- * The number of threads that copy [chosen from the number of processors].
+ * The number of threads that copy, at most 256 [chosen from the number of processors].
  */
 #define TCASM_COPIERS 10
 
@@ -361,6 +367,16 @@
 #define TCASM_MIXED 5
 
 /**
+ * A mesh of points at equal distances along each axis. It has no geometry.
+ */
+#define TCASM_UNIFORM 0
+
+/**
+ * The largest number of fields that are the geometry of a mesh.
+ */
+#define TCASM_MAX_GEOMETRY 4
+
+/**
  * Pages of a section get their memory at once.
  */
 #define TCASM_SECTION_ALLOCATED 1
@@ -401,6 +417,41 @@
 #define TCASM_READ_WRITE 3
 
 /**
+ * How all transfers are done: `TCASM_TRANSPORT_BEST` and the like [the best for each].
+ */
+#define TCASM_PEER_TRANSPORT 1
+
+/**
+ * The number of threads that share a direct copy of more than 4 MiB, at most 64 [1].
+ */
+#define TCASM_PEER_THREADS 2
+
+/**
+ * How long to wait for an answer of the owner, in milliseconds [30000].
+ */
+#define TCASM_PEER_TIMEOUT 3
+
+/**
+ * The best transport for each transfer.
+ */
+#define TCASM_TRANSPORT_BEST 0
+
+/**
+ * One copy by the kernel, between the two processes.
+ */
+#define TCASM_TRANSPORT_DIRECT 1
+
+/**
+ * One copy from the file of shared memory, or to it.
+ */
+#define TCASM_TRANSPORT_MAPPED 2
+
+/**
+ * Two copies, through a ring.
+ */
+#define TCASM_TRANSPORT_RING 3
+
+/**
  * An attribute is an integer.
  */
 #define TCASM_ATTR_INT 1
@@ -437,6 +488,11 @@ typedef struct tcasm_buffer tcasm_buffer;
 typedef struct tcasm_field_options tcasm_field_options;
 
 /**
+ * Memory in pieces that is published as versions.
+ */
+typedef struct tcasm_gathered tcasm_gathered;
+
+/**
  * An attachment to the regions of all ranks of a group on this host.
  */
 typedef struct tcasm_group_observer tcasm_group_observer;
@@ -450,6 +506,13 @@ typedef struct tcasm_group_version tcasm_group_version;
  * A buffer that all processes of a job on this host share.
  */
 typedef struct tcasm_host_buffer tcasm_host_buffer;
+
+/**
+ * The options of a host buffer that is not created yet.
+ */
+typedef struct tcasm_host_buffer_options tcasm_host_buffer_options;
+
+typedef struct tcasm_mapped tcasm_mapped;
 
 /**
  * An attachment to a region. Threads may share it: each call takes it for itself, and calls that
@@ -476,6 +539,11 @@ typedef struct tcasm_peer tcasm_peer;
  * A region. Threads may share it: each call takes it for itself.
  */
 typedef struct tcasm_producer tcasm_producer;
+
+/**
+ * Memory that this process and its peers share.
+ */
+typedef struct tcasm_shared_memory tcasm_shared_memory;
 
 /**
  * A pinned version, and what is mapped of it. Threads may share it.
@@ -586,6 +654,11 @@ typedef struct tcasm_receipt {
    * The time that the call took, in seconds.
    */
   double seconds;
+  /**
+   * The number of adopted fields that are lost since the last version. `tcasm_lost_name` has the
+   * names of all that are lost.
+   */
+  size_t lost;
 } tcasm_receipt;
 
 /**
@@ -653,6 +726,79 @@ typedef struct tcasm_stamp {
    */
   uint64_t published;
 } tcasm_stamp;
+
+/**
+ * A mesh of a version. Its texts are valid until the version is released. Set `size` to
+ * `sizeof(tcasm_mesh)` before the call (`tcasm_mesh m = TCASM_INIT(tcasm_mesh);`).
+ */
+typedef struct tcasm_mesh {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The name.
+   */
+  const char *name;
+  /**
+   * `TCASM_UNIFORM`, `TCASM_PARTICLES` and the like.
+   */
+  int kind;
+  /**
+   * VTK's number of the cells of `TCASM_UNSTRUCTURED`, and 0 otherwise.
+   */
+  int cell_type;
+  /**
+   * The number of fields that are the geometry.
+   */
+  size_t fields;
+  /**
+   * Their names, in the order that `tcasm_add_mesh` takes. The others are null.
+   */
+  const char *geometry[TCASM_MAX_GEOMETRY];
+  /**
+   * The number of points of a uniform mesh along x, y and z: 1 for an axis that it does not
+   * have. One of them is 0 if the mesh is unused in this version.
+   */
+  size_t points[3];
+  /**
+   * The coordinates of its first point.
+   */
+  double origin[3];
+  /**
+   * The distance of its points along each axis.
+   */
+  double spacing[3];
+  /**
+   * The name of the block-structured mesh of which this is a block, or null.
+   */
+  const char *of;
+  /**
+   * The refinement level of the block.
+   */
+  uint32_t level;
+  /**
+   * How many cells a cell of the next coarser level has along x, y and z.
+   */
+  uint32_t refinement[3];
+  /**
+   * The index of the first cell of the block along x, y and z, in cells of its level.
+   */
+  int64_t offset[3];
+} tcasm_mesh;
+
+/**
+ * A function that gives `bytes` bytes at `mine` to all hosts, and stores those of all hosts, one
+ * after another and in the same order everywhere, at `all`. It returns 0, or anything else if that
+ * fails or takes more than `timeout` seconds: then it is not called again, and the library keeps
+ * the memory at both addresses for ever, because an operation that has not ended may still use it.
+ * It is called by the thread that creates the buffer, and must return: no exception, no longjmp.
+ */
+typedef int (*tcasm_all_gather)(void *context,
+                                const void *mine,
+                                void *all,
+                                size_t bytes,
+                                double timeout);
 
 /**
  * A piece of memory.
@@ -759,6 +905,13 @@ int tcasm_options_set_group(struct tcasm_options *options,
                             uint32_t ranks,
                             uint32_t local_ranks,
                             const char *run);
+
+/**
+ * Makes the region that of the rank that the launcher of this process tells in the environment
+ * (Open MPI, MPICH, PMIx, Slurm; docs/jobs.md), with the name of the run. Without a launcher it is
+ * the only rank.
+ */
+int tcasm_options_set_group_from_env(struct tcasm_options *options);
 
 /**
  * Creates the region `name` with room for `capacity` bytes of fields. `options` may be null.
@@ -1014,8 +1167,8 @@ int tcasm_set_unused(struct tcasm_producer *producer,
                      const char *name);
 
 /**
- * Makes another buffer like that of field `name`, and stores its handle and its address. It lives
- * as long as the region. `tcasm_bind` exchanges the two.
+ * Makes another buffer like that of field `name`, and stores its handle and its address. It and
+ * its handle live as long as the region. `tcasm_bind` exchanges the two.
  */
 int tcasm_buffer_like(struct tcasm_producer *producer,
                       const char *name,
@@ -1062,6 +1215,48 @@ int tcasm_register_dma(struct tcasm_producer *producer,
                        const char *name);
 
 /**
+ * Makes an array that exists a field: `data` is its first element. It stays where it is, and the
+ * program goes on computing there. `shape` has `rank` extents, ghost layers included, and the
+ * array has all of these elements without gaps. `options` may be null; the field cannot be handed
+ * over. The region needs room for the array in its capacity, and up to 2 MiB more, but no memory.
+ *
+ * Until `tcasm_release_adopted`, no other thread may store to the array during calls with this
+ * producer, and it must not be freed, unmapped or moved. A program that forgets this loses the
+ * field: see `tcasm_lost_count`. Memory that was freed and stays mapped, as small blocks of
+ * `malloc` do, cannot be noticed.
+ */
+int tcasm_adopt(struct tcasm_producer *producer,
+                const char *name,
+                int dtype_number,
+                size_t rank,
+                const size_t *shape,
+                void *data,
+                struct tcasm_field_options *options);
+
+/**
+ * Ends the adoption of an array, which can then be freed. The next version has no such field. A
+ * lost field is removed as well.
+ */
+int tcasm_release_adopted(struct tcasm_producer *producer,
+                          const char *name);
+
+/**
+ * Stores the number of fields that are lost: their memory was unmapped, moved or replaced before
+ * `tcasm_release_adopted`, and publish has noticed. Versions have no values of them, and observers
+ * get `TCASM_LOST`. They are lost until they are released, or an array is adopted under their
+ * name.
+ */
+int tcasm_lost_count(struct tcasm_producer *producer,
+                     size_t *count);
+
+/**
+ * Stores the name of lost field `index`, from 0. It is valid until the region is closed.
+ */
+int tcasm_lost_name(struct tcasm_producer *producer,
+                    size_t index,
+                    const char **name);
+
+/**
  * Attaches to the region `name`. Waits for it for up to `timeout` seconds, or for ever if it is
  * negative. `tcasm_detach` ends the attachment.
  */
@@ -1097,11 +1292,31 @@ int tcasm_wait_newer(struct tcasm_observer *observer,
 
 /**
  * Waits like `tcasm_wait_newer`, and stores the oldest version that is newer than the last one
- * that was returned.
+ * that was returned. Those that were reclaimed before are left out, except after
+ * `tcasm_every_version`.
  */
 int tcasm_next(struct tcasm_observer *observer,
                double timeout,
                struct tcasm_version **version);
+
+/**
+ * With `on` = 1, makes `tcasm_next` take every version from now on, beginning with the oldest that
+ * exists. The producer reclaims no version that was not taken yet, so those fill its bounds:
+ * `tcasm_publish` skips then, and `tcasm_publish_wait` waits. `on` = 0 ends that.
+ */
+int tcasm_every_version(struct tcasm_observer *observer,
+                        int on);
+
+/**
+ * Stores the first and the last numbers of the ranges that `tcasm_next` has left out since
+ * `tcasm_every_version`: as many as there is room for. `count` is the number of all. Most are
+ * numbers of versions that never became visible, because the producer gave up their capture.
+ */
+int tcasm_missed(struct tcasm_observer *observer,
+                 uint64_t *firsts,
+                 uint64_t *lasts,
+                 size_t room,
+                 size_t *count);
 
 /**
  * Stores the version of a number, if it is available.
@@ -1181,6 +1396,13 @@ int tcasm_field_name(struct tcasm_version *version,
                      const char **name);
 
 /**
+ * Describes a field without mapping anything: `data` is null.
+ */
+int tcasm_layout_of(struct tcasm_version *version,
+                    const char *name,
+                    struct tcasm_array *array);
+
+/**
  * Maps a field whole, and stores its address and layout. The memory is read-only, and is valid
  * until the version is released. Mapping a field again costs nothing.
  */
@@ -1240,6 +1462,25 @@ int tcasm_changes(struct tcasm_version *version,
                   size_t *count);
 
 /**
+ * Stores the number of meshes.
+ */
+int tcasm_mesh_count(struct tcasm_version *version, size_t *count);
+
+/**
+ * Describes mesh `index`, from 0.
+ */
+int tcasm_mesh_at(struct tcasm_version *version,
+                  size_t index,
+                  struct tcasm_mesh *mesh);
+
+/**
+ * Makes a list of the attributes of mesh `name`. `tcasm_attrs_free` ends it.
+ */
+int tcasm_mesh_attrs(struct tcasm_version *version,
+                     const char *name,
+                     struct tcasm_attrs **attrs);
+
+/**
  * Attaches to the ranks of a group on this host. `tcasm_group_detach` ends the attachment.
  */
 int tcasm_group_attach(const char *name,
@@ -1266,6 +1507,22 @@ int tcasm_group_wait_newer(struct tcasm_group_observer *group,
                            struct tcasm_group_version **version);
 
 /**
+ * Stores the steps that all ranks on this host have now, ascending: as many as there is room for.
+ * `count` is the number of all.
+ */
+int tcasm_group_steps(struct tcasm_group_observer *group,
+                      uint64_t *steps,
+                      size_t room,
+                      size_t *count);
+
+/**
+ * Stores a step, pinned in all ranks on this host, if all of them have it.
+ */
+int tcasm_group_at(struct tcasm_group_observer *group,
+                   uint64_t step,
+                   struct tcasm_group_version **version);
+
+/**
  * Lets go of a step in all ranks. Versions of ranks that were taken from it stay until they are
  * released.
  */
@@ -1284,7 +1541,7 @@ int tcasm_group_stamp(struct tcasm_group_version *version,
  * `count` is the number of all.
  */
 int tcasm_group_ranks(struct tcasm_group_version *version,
-                      uint32_t *ranks,
+                      uint32_t *numbers,
                       size_t room,
                       size_t *count);
 
@@ -1296,13 +1553,38 @@ int tcasm_group_member(struct tcasm_group_version *group,
                        struct tcasm_version **version);
 
 /**
+ * Describes the global array `name`, of which the ranks have blocks: its dtype, shape, components
+ * and order. There is no `data`. The strides are those that `tcasm_global_read` gives in this order.
+ */
+int tcasm_global_of(struct tcasm_group_version *version,
+                    const char *name,
+                    struct tcasm_array *array);
+
+/**
+ * Copies a part of the global array `name`, gathered from the blocks of the ranks: for each of its
+ * dimensions without that of components, the first index and the number of indices. The values
+ * come in the order `TCASM_ORDER_C` or `TCASM_ORDER_F`, whatever that of the blocks is, and the
+ * components of a value side by side. `bytes` must be the size of the part. Fails if no rank on
+ * this host has a block with some of the values.
+ */
+int tcasm_global_read(struct tcasm_group_version *version,
+                      const char *name,
+                      size_t rank,
+                      const size_t *first,
+                      const size_t *count,
+                      int order_number,
+                      uint8_t *to,
+                      size_t bytes);
+
+/**
  * Creates the host buffer of `job`, or attaches to it: at the same address in all processes. It
  * has `count` sections with names and sizes in bytes. `flags` has `TCASM_SECTION_LOCKED` and the
  * like for each, added up, or is null. `ranks` is not 0 for sections for the regions of so many
  * ranks (`tcasm_options_set_part`), each with at most as many bytes of fields as `sizes` says; it
  * may be null. If `processes` is not 0, so many processes of this host get
  * the buffer, or none does. Waits for them for up to `timeout` seconds.
- * `tcasm_host_buffer_close` ends it here.
+ * `tcasm_host_buffer_close` ends it here. `tcasm_host_buffer_create` has more options, among them
+ * the agreement with other hosts.
  */
 int tcasm_host_buffer_open(const char *job,
                            size_t count,
@@ -1360,6 +1642,87 @@ int tcasm_options_set_part(struct tcasm_options *options,
                            uint32_t rank);
 
 /**
+ * Makes options without a section. `tcasm_host_buffer_options_free` ends them.
+ */
+int tcasm_host_buffer_options_new(struct tcasm_host_buffer_options **options);
+
+/**
+ * Ends options. Buffers that were created with them stay as they are.
+ */
+int tcasm_host_buffer_options_free(struct tcasm_host_buffer_options *options);
+
+/**
+ * Adds a section of `bytes` bytes. `flags` has `TCASM_SECTION_LOCKED` and the like, added up.
+ */
+int tcasm_host_buffer_options_add(struct tcasm_host_buffer_options *options,
+                                  const char *name,
+                                  size_t bytes,
+                                  uint32_t flags);
+
+/**
+ * Adds a section for the regions of `ranks` ranks (`tcasm_options_set_part`), each with at most
+ * `bytes` bytes of fields.
+ */
+int tcasm_host_buffer_options_add_regions(struct tcasm_host_buffer_options *options,
+                                          const char *name,
+                                          uint32_t ranks,
+                                          size_t bytes);
+
+/**
+ * Places a section on nodes of memory (NUMA): on one, or on several in turn. Without this, a page
+ * lies where it is touched first.
+ */
+int tcasm_host_buffer_options_set_nodes(struct tcasm_host_buffer_options *options,
+                                        const char *name,
+                                        const uint32_t *nodes,
+                                        size_t count);
+
+/**
+ * Lets `count` processes of this host take part: all of them get the buffer, or none does.
+ */
+int tcasm_host_buffer_options_set_processes(struct tcasm_host_buffer_options *options,
+                                            size_t count);
+
+/**
+ * Accepts this address only, a multiple of 2 MiB. Without this, it follows from the name of the
+ * job.
+ */
+int tcasm_host_buffer_options_set_address(struct tcasm_host_buffer_options *options,
+                                          size_t address);
+
+/**
+ * Agrees with the other hosts of the job through a rendezvous (`tcasm hostbuffer serve`) at
+ * `address`, such as `login1:4711`. The file `secret` is the one that the rendezvous has; other
+ * users must not be able to read it.
+ */
+int tcasm_host_buffer_options_set_rendezvous(struct tcasm_host_buffer_options *options,
+                                             const char *address,
+                                             const char *secret);
+
+/**
+ * Agrees with the other hosts of the job by a function of the program, such as an operation of
+ * MPI (`tcasm_mpi.h`). There are `hosts` hosts. `processes` processes of this one take part, and
+ * with `leads` = 1 this process is the one of them that calls the function. `context` is passed to
+ * it, and must be valid until the buffer is created.
+ */
+int tcasm_host_buffer_options_set_all_gather(struct tcasm_host_buffer_options *options,
+                                             tcasm_all_gather function,
+                                             void *context,
+                                             uint32_t hosts,
+                                             size_t processes,
+                                             int leads);
+
+/**
+ * Creates the host buffer of `job` with these options, or attaches to it: at the same address in
+ * all processes of all its hosts. Waits for them for up to `timeout` seconds.
+ * `tcasm_host_buffer_close` ends it here.
+ */
+int tcasm_host_buffer_create(const char *job,
+                             struct tcasm_host_buffer_options *options,
+                             double timeout,
+                             struct tcasm_host_buffer **buffer);
+
+/**
  * Begins to serve peers: those of this user, or with `everyone` = 1 those of all users, who still
  * need a cookie. `tcasm_owner_free` ends it.
  */
@@ -1367,8 +1730,8 @@ int tcasm_owner_new(int everyone,
                     struct tcasm_owner **owner);
 
 /**
- * Ends an owner and its connections. Revoke the cookies before: peers that are copying are not
- * waited for.
+ * Ends an owner and its connections, once no gathered memory uses it. Revoke the cookies before:
+ * peers that are copying are not waited for.
  */
 int tcasm_owner_free(struct tcasm_owner *owner);
 
@@ -1417,6 +1780,15 @@ int tcasm_declare_field(struct tcasm_owner *owner,
                         struct tcasm_cookie *cookie);
 
 /**
+ * Makes a cookie of `tcasm_declare_field` stand for a field of a newer version. Peers that are
+ * reading the old one read it to its end.
+ */
+int tcasm_set_declared_field(struct tcasm_owner *owner,
+                             const struct tcasm_cookie *cookie,
+                             struct tcasm_version *version,
+                             const char *name);
+
+/**
  * Ends a cookie, and waits until no transfer uses it, for up to `timeout` seconds. If one still
  * does, returns `TCASM_NOT_READY`: the memory must be left alone, and the call repeated.
  */
@@ -1462,6 +1834,127 @@ int tcasm_write_declared(struct tcasm_peer *peer,
                          uint64_t offset,
                          const uint8_t *from,
                          size_t bytes);
+
+/**
+ * Sets an option of a connection: `TCASM_PEER_TRANSPORT` and the like.
+ */
+int tcasm_peer_set(struct tcasm_peer *peer, int option, int64_t value);
+
+/**
+ * Makes `bytes` bytes of memory that peers can map, and stores their address. They are zeros.
+ * `tcasm_shared_memory_free` ends it.
+ */
+int tcasm_shared_memory_new(size_t bytes,
+                            struct tcasm_shared_memory **memory,
+                            void **data);
+
+/**
+ * Lets go of shared memory. It is unmapped here when the last of its cookies has ended, too.
+ */
+int tcasm_shared_memory_free(struct tcasm_shared_memory *memory);
+
+/**
+ * Declares `count` pieces of shared memory, or all of it if `count` is 0. Peers can map it
+ * (`tcasm_map_declared`). The other arguments are those of `tcasm_declare`.
+ */
+int tcasm_declare_shared(struct tcasm_owner *owner,
+                         struct tcasm_shared_memory *memory,
+                         const struct tcasm_segment *segments,
+                         size_t count,
+                         int access,
+                         int once,
+                         struct tcasm_cookie *cookie);
+
+/**
+ * Maps declared memory for reading, without a copy, if the owner has declared it with
+ * `tcasm_declare_shared`. It stays mapped until `tcasm_unmap_declared`, also if the cookie is
+ * revoked or the owner ends. Nothing orders the accesses of the processes.
+ */
+int tcasm_map_declared(struct tcasm_peer *peer,
+                       const struct tcasm_cookie *cookie,
+                       struct tcasm_mapped **mapped);
+
+/**
+ * Stores where the pieces of a declaration are mapped, in order: as many as there is room for.
+ * `count` is the number of all. A store there is a SIGSEGV.
+ */
+int tcasm_mapped_segments(struct tcasm_mapped *mapped,
+                          struct tcasm_segment *segments,
+                          size_t room,
+                          size_t *count);
+
+/**
+ * Unmaps declared memory of an owner.
+ */
+int tcasm_unmap_declared(struct tcasm_mapped *mapped);
+
+/**
+ * Reads declared bytes from byte `offset` on into `count` pieces of memory, one after another. The
+ * pieces must not overlap. `version` is that of `tcasm_read_declared`.
+ */
+int tcasm_read_vectored(struct tcasm_peer *peer,
+                        const struct tcasm_cookie *cookie,
+                        uint64_t offset,
+                        const struct tcasm_segment *to,
+                        size_t count,
+                        uint64_t *version);
+
+/**
+ * Writes `count` pieces of memory, one after another, to declared memory from byte `offset` on.
+ */
+int tcasm_write_vectored(struct tcasm_peer *peer,
+                         const struct tcasm_cookie *cookie,
+                         uint64_t offset,
+                         const struct tcasm_segment *from,
+                         size_t count);
+
+/**
+ * Stores the pieces of memory that a part of an array consists of, in the order of its indices:
+ * as many as there is room for. `pieces` is the number of all. The other arguments are those of
+ * `tcasm_declare_array`. The result is for all functions that take pieces.
+ */
+int tcasm_array_segments(void *data,
+                         size_t element,
+                         size_t rank,
+                         const size_t *shape,
+                         const int64_t *strides,
+                         struct tcasm_segment *segments,
+                         size_t room,
+                         size_t *pieces);
+
+/**
+ * Creates the region `name` with one field, `bytes`, which has the bytes of `count` pieces of
+ * memory, one after another, and publishes their first version. Peers read the newest one by the
+ * cookie, and observers attach to the region. `tcasm_gathered_free` ends it.
+ *
+ * The pieces must stay mapped until then, and no other thread may write them during this call and
+ * `tcasm_gathered_publish`.
+ */
+int tcasm_gathered_new(struct tcasm_owner *owner,
+                       const char *name,
+                       const struct tcasm_segment *segments,
+                       size_t count,
+                       struct tcasm_gathered **gathered);
+
+/**
+ * Publishes the present bytes of the pieces as the next version, of simulation step `step` and
+ * time `time`: pages that differ from the version before are copied. Returns `TCASM_SKIPPED` if
+ * there is no room. Then peers read the version before.
+ */
+int tcasm_gathered_publish(struct tcasm_gathered *gathered,
+                           uint64_t step,
+                           double time);
+
+/**
+ * Stores the cookie by which peers read the newest version.
+ */
+int tcasm_gathered_cookie(struct tcasm_gathered *gathered,
+                          struct tcasm_cookie *cookie);
+
+/**
+ * Ends the region and its cookie. Peers and observers keep the versions that they read.
+ */
+int tcasm_gathered_free(struct tcasm_gathered *gathered);
 
 /**
  * Makes an empty list of attributes. `tcasm_attrs_free` ends it.

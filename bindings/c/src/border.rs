@@ -11,8 +11,12 @@
 //! The functions here check everything else: null, UTF-8, alignment, and that lengths are possible.
 
 use crate::status::Failure;
-use std::ffi::{CStr, CString, c_char};
-use tcasm_transfer::{Access, Declaration, Layout};
+use parking_lot::Mutex;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io::{IoSlice, IoSliceMut};
+use std::sync::Arc;
+use tcasm_core::field::FieldDesc;
+use tcasm_transfer::{Access, Declaration, Gathered, Layout, Owner, Segment};
 
 /// A text from C.
 #[repr(transparent)]
@@ -115,6 +119,7 @@ impl<T: Plain> List<T> {
 }
 
 impl<T> List<T> {
+    /// Returns true if C passed null.
     pub fn is_null(&self) -> bool {
         self.0.is_null()
     }
@@ -189,6 +194,7 @@ impl Fill<u8> {
 }
 
 impl Count {
+    /// Returns the number.
     pub fn get(&self) -> usize {
         self.0
     }
@@ -239,6 +245,95 @@ pub fn declared(layout: Layout, access: Access) -> Result<Declaration, Failure> 
     // No reference of Rust to it exists: functions of this crate make such references only during
     // calls, of memory that C promises nobody else uses meanwhile.
     Ok(unsafe { Declaration::live(layout, access) }?)
+}
+
+/// Adopts an array of C as a field.
+pub fn adopt(
+    producer: &mut tcasm_producer::Producer,
+    desc: &FieldDesc,
+    data: *mut c_void,
+) -> Result<(), Failure> {
+    // SAFETY: C promises (see `tcasm_adopt`) that no thread stores to the array during calls with
+    // the producer until it is released. This crate makes no view of fields of a producer. Memory
+    // that does not exist is an error.
+    Ok(unsafe { producer.adopt_described(desc, data.expose_provenance()) }?)
+}
+
+/// A function of C that all hosts call together, with its context.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    function: extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize, f64) -> c_int,
+    /// The address of the context, which is passed on as it is.
+    context: usize,
+}
+
+/// The buffers of functions that have failed.
+static KEPT: Mutex<Vec<(Vec<u8>, Vec<u8>)>> = Mutex::new(Vec::new());
+
+impl Hook {
+    /// Returns the function of C and its context.
+    pub fn new(
+        function: extern "C" fn(*mut c_void, *const c_void, *mut c_void, usize, f64) -> c_int,
+        context: *mut c_void,
+    ) -> Self {
+        let context = context.expose_provenance();
+        Hook { function, context }
+    }
+
+    /// Calls the function, which fills `all`. Fails with what it returned if that is not 0. Then
+    /// both buffers are kept for ever, because an operation that C has begun may still use them.
+    pub fn call(&self, mine: Vec<u8>, mut all: Vec<u8>, timeout: f64) -> Result<Vec<u8>, c_int> {
+        let context = std::ptr::with_exposed_provenance_mut(self.context);
+        let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+        // C promises (see `tcasm_all_gather`) that the function writes to `all` only, as many bytes
+        // as there are hosts times `mine`, and does not unwind.
+        match (self.function)(context, from, to, mine.len(), timeout) {
+            0 => Ok(all),
+            status => {
+                KEPT.lock().push((mine, all));
+                Err(status)
+            }
+        }
+    }
+}
+
+/// Publishes versions of memory of C.
+pub fn gathered_from(owner: &Arc<Owner>, name: &str, layout: Layout) -> Result<Gathered, Failure> {
+    // Refuses memory that is not there.
+    declared(layout.clone(), Access::Read)?;
+    // SAFETY: C promises (see `tcasm_gathered_new`) that the memory stays mapped, and that nobody
+    // writes it during that call and `tcasm_gathered_publish`. All bits of bytes are valid.
+    Ok(unsafe { Gathered::create(owner, name, layout) }?)
+}
+
+/// Calls `fill` with pieces of memory of C, which do not overlap, as buffers. They are cleared
+/// first, as in [`Fill::cleared`].
+pub fn filled<R>(pieces: &[Segment], fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> R) -> R {
+    let buffer = |piece: &Segment| {
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(piece.addr);
+        // SAFETY: the caller has checked that the address is not null, that the piece does not wrap
+        // around, and that no two pieces overlap. C promises that there is memory, which nobody
+        // else uses during the call. The slice is used in this function only.
+        unsafe {
+            start.write_bytes(0, piece.len);
+            IoSliceMut::new(std::slice::from_raw_parts_mut(start, piece.len))
+        }
+    };
+    let mut buffers: Vec<_> = pieces.iter().map(buffer).collect();
+    fill(&mut buffers)
+}
+
+/// Calls `take` with pieces of memory of C as buffers.
+pub fn taken<R>(pieces: &[Segment], take: impl FnOnce(&[IoSlice<'_>]) -> R) -> R {
+    let buffer = |piece: &Segment| {
+        let start = std::ptr::with_exposed_provenance::<u8>(piece.addr);
+        // SAFETY: the caller has checked that the address is not null, and that the piece does not
+        // wrap around. C promises that there are initialised bytes, which nobody writes during the
+        // call. The slice is used in this function only.
+        IoSlice::new(unsafe { std::slice::from_raw_parts(start, piece.len) })
+    };
+    let buffers: Vec<_> = pieces.iter().map(buffer).collect();
+    take(&buffers)
 }
 
 /// Fails if there cannot be `count` values at `pointer`.

@@ -1,19 +1,15 @@
 //! Double buffers, handed-over fields, and writes that no tracker sees.
 
 use crate::border::{Out, Text};
+use crate::buffer::Buffer;
 use crate::call::call;
-use crate::handles::{Handle, object};
+use crate::handles::Handle;
 use crate::producer::{Producer, address};
 use crate::status::{Failure, TCASM_INVALID_ARGUMENT};
 use std::ffi::{c_int, c_void};
-use tcasm_producer::AnyBuffer;
 
-/// Memory of a region that fields can be bound to in turn.
-pub struct Buffer(AnyBuffer);
-object!(Buffer, "buffer", 5);
-
-/// Makes another buffer like that of field `name`, and stores its handle and its address. It lives
-/// as long as the region. `tcasm_bind` exchanges the two.
+/// Makes another buffer like that of field `name`, and stores its handle and its address. It and
+/// its handle live as long as the region. `tcasm_bind` exchanges the two.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_buffer_like(
     producer: Handle<Producer>,
@@ -26,7 +22,7 @@ pub extern "C" fn tcasm_buffer_like(
         let name = name.get("the name of the field")?;
         let made = producer.with(|p| p.any_buffer_like(name))?;
         data.set(address(producer, made)?);
-        buffer.set(Handle::new(Buffer(made)));
+        buffer.set(Handle::new(Buffer::new(producer.number(), made)));
         Ok(())
     })
 }
@@ -45,12 +41,15 @@ pub extern "C" fn tcasm_bind(
     call(|| {
         next.check("the place for the next buffer")?;
         let name = name.get("the name of the field")?;
-        let new = buffer.get()?.0;
-        let old = producer.with(|p| p.bind_any(name, new))?;
+        let old = producer.with(|p| {
+            // No other thread binds or closes meanwhile.
+            let old = p.bind_any(name, buffer.get()?.inner)?;
+            // The buffer that the field has now is known by the name of the field.
+            buffer.remove()?;
+            next.set(Handle::new(Buffer::new(producer.number(), old)));
+            Ok::<_, Failure>(old)
+        })?;
         data.set(address(producer, old)?);
-        // The buffer that the field has now is known by the name of the field.
-        buffer.remove()?;
-        next.set(Handle::new(Buffer(old)));
         Ok(())
     })
 }
@@ -73,7 +72,7 @@ pub extern "C" fn tcasm_rewrite_buffer(
     buffer: Handle<Buffer>,
 ) -> c_int {
     call(|| {
-        let buffer = buffer.get()?.0;
+        let buffer = buffer.get()?.inner;
         producer.with(|p| p.rewrite_any(buffer))
     })
 }

@@ -3,7 +3,7 @@
 use crate::border::{Count, Fill, Out, Text};
 use crate::call::call;
 use crate::handles::{Handle, give, object};
-use crate::status::{Failure, TCASM_NOT_FOUND};
+use crate::status::{Failure, TCASM_NOT_FOUND, TCASM_VERSION_GONE};
 use crate::version::Version;
 use crate::waiting::Turns;
 use std::ffi::c_int;
@@ -16,6 +16,12 @@ object!(GroupObserver, "group observer", 11);
 /// One step of a group, pinned in all of its ranks.
 pub struct GroupVersion(tcasm_observer::GroupVersion);
 object!(GroupVersion, "group version", 12);
+
+impl GroupVersion {
+    pub fn inner(&self) -> &tcasm_observer::GroupVersion {
+        &self.0
+    }
+}
 
 /// Attaches to the ranks of a group on this host. `tcasm_group_detach` ends the attachment.
 #[unsafe(no_mangle)]
@@ -73,6 +79,41 @@ pub extern "C" fn tcasm_group_wait_newer(
     })
 }
 
+/// Stores the steps that all ranks on this host have now, ascending: as many as there is room for.
+/// `count` is the number of all.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_steps(
+    group: Handle<GroupObserver>,
+    steps: Fill<u64>,
+    room: Count,
+    count: Out<usize>,
+) -> c_int {
+    call(|| {
+        let all = group.get()?.0.with(|g| g.steps())??.common;
+        count.set(steps.set(&room, &all, "the place for the steps")?);
+        Ok(())
+    })
+}
+
+/// Stores a step, pinned in all ranks on this host, if all of them have it.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_at(
+    group: Handle<GroupObserver>,
+    step: u64,
+    version: Out<Handle<GroupVersion>>,
+) -> c_int {
+    call(|| {
+        give(&version, || {
+            let found = group.get()?.0.with(|g| g.version(step))??;
+            let absent = || {
+                let text = format!("not all ranks on this host have step {step}");
+                Failure::new(TCASM_VERSION_GONE, text)
+            };
+            Ok(GroupVersion(found.ok_or_else(absent)?))
+        })
+    })
+}
+
 /// Lets go of a step in all ranks. Versions of ranks that were taken from it stay until they are
 /// released.
 #[unsafe(no_mangle)]
@@ -102,14 +143,14 @@ pub extern "C" fn tcasm_group_stamp(
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_group_ranks(
     version: Handle<GroupVersion>,
-    ranks: Fill<u32>,
+    numbers: Fill<u32>,
     room: Count,
     count: Out<usize>,
 ) -> c_int {
     call(|| {
         let version = version.get()?;
         let all: Vec<u32> = version.0.members().map(|(rank, _)| rank).collect();
-        count.set(ranks.set(&room, &all, "the place for the ranks")?);
+        count.set(numbers.set(&room, &all, "the place for the ranks")?);
         Ok(())
     })
 }

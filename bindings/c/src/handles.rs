@@ -70,7 +70,8 @@ struct Book<T> {
 }
 
 impl<T> Table<T> {
-    pub const fn new() -> Self {
+    /// Makes a table without objects.
+    pub(crate) const fn new() -> Self {
         Table(ArcSwapOption::const_empty())
     }
 
@@ -133,7 +134,18 @@ impl<T: Object> Handle<T> {
         found.ok_or_else(|| self.missing(&book))
     }
 
-    fn number(self) -> u64 {
+    /// Takes all objects out of the table for which this holds.
+    pub fn remove_all(gone: impl Fn(&T) -> bool) {
+        let book = T::table().book();
+        let mut objects = book.objects.write();
+        let removed: Vec<_> = objects.extract_if(|_, object| gone(object)).collect();
+        drop(objects);
+        // Dropped without the lock, because that may use the table.
+        drop(removed);
+    }
+
+    /// Returns the number, which no other handle has.
+    pub fn number(self) -> u64 {
         self.0.addr() as u64
     }
 
@@ -200,6 +212,15 @@ mod tests {
         assert_eq!(in_use.0, 7);
         assert_eq!(status(thing.get()), TCASM_CLOSED);
         assert_eq!(status(thing.remove()), TCASM_CLOSED);
+    }
+
+    #[test]
+    fn objects_that_are_removed_together_are_closed() {
+        let things = [20, 21, 22].map(|n| Handle::new(Thing(n)));
+        Handle::<Thing>::remove_all(|thing| (20..22).contains(&thing.0));
+        assert_eq!(status(things[0].get()), TCASM_CLOSED);
+        assert_eq!(status(things[1].get()), TCASM_CLOSED);
+        assert_eq!(things[2].get().unwrap().0, 22);
     }
 
     #[test]

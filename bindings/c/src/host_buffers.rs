@@ -26,13 +26,20 @@ pub const TCASM_SECTION_RESERVED_PAGES: u32 = 16;
 pub struct HostBuffer(tcasm_hostbuffer::HostBuffer);
 object!(HostBuffer, "host buffer", 10);
 
+impl HostBuffer {
+    pub fn new(buffer: tcasm_hostbuffer::HostBuffer) -> Self {
+        HostBuffer(buffer)
+    }
+}
+
 /// Creates the host buffer of `job`, or attaches to it: at the same address in all processes. It
 /// has `count` sections with names and sizes in bytes. `flags` has `TCASM_SECTION_LOCKED` and the
 /// like for each, added up, or is null. `ranks` is not 0 for sections for the regions of so many
 /// ranks (`tcasm_options_set_part`), each with at most as many bytes of fields as `sizes` says; it
 /// may be null. If `processes` is not 0, so many processes of this host get
 /// the buffer, or none does. Waits for them for up to `timeout` seconds.
-/// `tcasm_host_buffer_close` ends it here.
+/// `tcasm_host_buffer_close` ends it here. `tcasm_host_buffer_create` has more options, among them
+/// the agreement with other hosts.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_host_buffer_open(
     job: Text,
@@ -73,7 +80,7 @@ fn each(list: &List<u32>, count: &Count, what: &str) -> Result<Vec<u32>, Failure
     }
 }
 
-fn section(name: &str, bytes: usize, flags: u32) -> Result<Section, Failure> {
+pub fn section(name: &str, bytes: usize, flags: u32) -> Result<Section, Failure> {
     let mut section = Section::new(name, bytes);
     let known = TCASM_SECTION_ALLOCATED
         | TCASM_SECTION_LOCKED

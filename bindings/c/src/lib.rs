@@ -4,26 +4,37 @@
 //! - Functions return a status (`status.rs`). No panic crosses the border.
 //! - Handles are numbers in the shape of pointers (`handles.rs`), so a handle that is wrong, closed
 //!   or inherited by a forked child is a status and never an access to memory that is gone.
+//! - `bindings/c-files` uses the public modules: it adds the functions that need HDF5.
 //! - Pointers from C are read and written in one module, `border`, which has all `unsafe` blocks of
 //!   this crate.
 #![allow(non_camel_case_types)]
 
+mod adopted;
 mod array;
 mod attrs;
-mod border;
+pub mod border;
+mod buffer;
 mod buffers;
-mod call;
+pub mod call;
 mod constants;
 mod field_options;
+mod global_arrays;
 mod groups;
-mod handles;
+pub mod handles;
+mod host_buffer_options;
 mod host_buffers;
 mod meshes;
+mod meshes_of;
 mod observer;
-mod options;
-mod producer;
+pub mod options;
+pub mod producer;
 mod publish;
-mod status;
+pub mod source;
+pub mod status;
 mod transfers;
-mod version;
+mod transfers_gathered;
+mod transfers_peer;
+mod transfers_shared;
+mod transfers_vectored;
+pub mod version;
 mod waiting;

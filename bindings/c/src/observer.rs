@@ -2,6 +2,7 @@
 
 use crate::border::{Count, Fill, Growing, Out, Plain, Sized, Text};
 use crate::call::call;
+use crate::constants::flag;
 use crate::handles::{Handle, give, object};
 use crate::status::{
     Failure, TCASM_END_OF_STREAM, TCASM_NOT_READY, TCASM_PRODUCER_LOST, TCASM_REVOKED,
@@ -102,7 +103,8 @@ pub extern "C" fn tcasm_wait_newer(
 }
 
 /// Waits like `tcasm_wait_newer`, and stores the oldest version that is newer than the last one
-/// that was returned.
+/// that was returned. Those that were reclaimed before are left out, except after
+/// `tcasm_every_version`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_next(
     observer: Handle<Observer>,
@@ -110,6 +112,46 @@ pub extern "C" fn tcasm_next(
     version: Out<Handle<Version>>,
 ) -> c_int {
     call(|| observer.find(&version, timeout, |o, slice| o.next(slice)))
+}
+
+/// With `on` = 1, makes `tcasm_next` take every version from now on, beginning with the oldest that
+/// exists. The producer reclaims no version that was not taken yet, so those fill its bounds:
+/// `tcasm_publish` skips then, and `tcasm_publish_wait` waits. `on` = 0 ends that.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_every_version(observer: Handle<Observer>, on: c_int) -> c_int {
+    call(|| {
+        let on = flag(i64::from(on), "the choice of every version")?;
+        observer.with(|o| match on {
+            true => o.begin_every_version(),
+            false => {
+                o.end_every_version();
+                Ok(())
+            }
+        })
+    })
+}
+
+/// Stores the first and the last numbers of the ranges that `tcasm_next` has left out since
+/// `tcasm_every_version`: as many as there is room for. `count` is the number of all. Most are
+/// numbers of versions that never became visible, because the producer gave up their capture.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_missed(
+    observer: Handle<Observer>,
+    firsts: Fill<u64>,
+    lasts: Fill<u64>,
+    room: Count,
+    count: Out<usize>,
+) -> c_int {
+    call(|| {
+        let missed = observer.with(|o| Ok(o.missed().to_vec()))?;
+        let (first, last): (Vec<u64>, Vec<u64>) = missed
+            .iter()
+            .map(|range| (*range.start(), *range.end()))
+            .unzip();
+        firsts.set(&room, &first, "the place for the first numbers")?;
+        count.set(lasts.set(&room, &last, "the place for the last numbers")?);
+        Ok(())
+    })
 }
 
 /// Stores the version of a number, if it is available.

@@ -31,7 +31,7 @@ pub const TCASM_NO_KERNEL_WRITES: c_int = 7;
 pub const TCASM_MAX_OBSERVERS: c_int = 8;
 /// The address of the region, a multiple of 2 MiB [chosen from the name].
 pub const TCASM_BASE: c_int = 9;
-/// The number of threads that copy [chosen from the number of processors].
+/// The number of threads that copy, at most 256 [chosen from the number of processors].
 pub const TCASM_COPIERS: c_int = 10;
 /// 1: every user who can reach the socket of the region may observe [0].
 pub const TCASM_ALLOW_EVERYONE: c_int = 11;
@@ -115,6 +115,18 @@ pub extern "C" fn tcasm_options_set_group(
     })
 }
 
+/// Makes the region that of the rank that the launcher of this process tells in the environment
+/// (Open MPI, MPICH, PMIx, Slurm; docs/jobs.md), with the name of the run. Without a launcher it is
+/// the only rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_options_set_group_from_env(options: Handle<Options>) -> c_int {
+    call(|| {
+        let group = Group::from_env().map_err(Failure::other)?;
+        options.get()?.0.lock().group = Some(group);
+        Ok(())
+    })
+}
+
 /// Returns a builder with the options, or with the defaults if C passed null.
 pub fn builder(name: &str, capacity: usize, options: Handle<Options>) -> Result<Builder, Failure> {
     let settings = options.optional()?.map(|o| o.0.lock().clone());
@@ -146,7 +158,7 @@ fn apply(builder: Builder, option: c_int, value: i64) -> Result<Builder, Failure
         TCASM_NO_KERNEL_WRITES => builder.no_kernel_writes(flag(value, "TCASM_NO_KERNEL_WRITES")?),
         TCASM_MAX_OBSERVERS => builder.max_observers(unsigned(value, "TCASM_MAX_OBSERVERS")?),
         TCASM_BASE => builder.base(unsigned(value, "TCASM_BASE")?),
-        TCASM_COPIERS => builder.copiers(unsigned(value, "TCASM_COPIERS")?),
+        TCASM_COPIERS => builder.copiers(copiers(value)?),
         TCASM_ALLOW_EVERYONE => match flag(value, "TCASM_ALLOW_EVERYONE")? {
             true => builder.allow(Access::Everyone),
             false => builder.allow(Access::SameUser),
@@ -157,6 +169,18 @@ fn apply(builder: Builder, option: c_int, value: i64) -> Result<Builder, Failure
             )));
         }
     })
+}
+
+/// The most threads that copy for a region.
+const MOST_COPIERS: usize = 256;
+
+fn copiers(value: i64) -> Result<usize, Failure> {
+    match unsigned(value, "TCASM_COPIERS")? {
+        copiers if copiers <= MOST_COPIERS => Ok(copiers),
+        _ => Err(Failure::argument(format!(
+            "TCASM_COPIERS is {value}, and can be {MOST_COPIERS} at most"
+        ))),
+    }
 }
 
 fn capture(value: i64) -> Result<CaptureMode, Failure> {

@@ -1,8 +1,10 @@
 //! Regions that C publishes, and their fields.
 
+use crate::adopted::LostNames;
 use crate::array::tcasm_array;
 use crate::attrs::{Attrs, values};
 use crate::border::{Count, List, Out, Sized, Text};
+use crate::buffer::Buffer;
 use crate::call::call;
 use crate::constants::dtype;
 use crate::field_options::{FieldOptions, described};
@@ -19,8 +21,20 @@ use tcasm_producer::{AnyBuffer, Captured};
 pub struct Producer {
     pub(crate) inner: Turns<tcasm_producer::Producer>,
     pub(crate) last: Last,
+    pub(crate) lost: LostNames,
 }
 object!(Producer, "producer", 4);
+
+impl Producer {
+    /// Returns the object of C for a producer.
+    pub fn new(inner: tcasm_producer::Producer) -> Self {
+        Producer {
+            inner: Turns::new(inner),
+            last: Last::default(),
+            lost: LostNames::default(),
+        }
+    }
+}
 
 impl Handle<Producer> {
     /// Calls `body` with the producer.
@@ -43,12 +57,7 @@ pub extern "C" fn tcasm_create(
 ) -> c_int {
     call(|| {
         let builder = builder(name.get("the name of the region")?, capacity, options)?;
-        give(&producer, || {
-            Ok(Producer {
-                inner: Turns::new(builder.create()?),
-                last: Last::default(),
-            })
-        })
+        give(&producer, || Ok(Producer::new(builder.create()?)))
     })
 }
 
@@ -58,6 +67,7 @@ pub extern "C" fn tcasm_create(
 pub extern "C" fn tcasm_close(producer: Handle<Producer>) -> c_int {
     call(|| {
         producer.remove()?.inner.close();
+        Buffer::end_all(producer.number());
         Ok(())
     })
 }

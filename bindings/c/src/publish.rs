@@ -33,6 +33,9 @@ pub struct tcasm_receipt {
     pub bytes: u64,
     /// The time that the call took, in seconds.
     pub seconds: f64,
+    /// The number of adopted fields that are lost since the last version. `tcasm_lost_name` has the
+    /// names of all that are lost.
+    pub lost: usize,
 }
 
 impl Plain for tcasm_receipt {}
@@ -108,6 +111,7 @@ fn told(published: &Published) -> tcasm_receipt {
         handed_over: published.handed_over,
         bytes: published.bytes,
         seconds: published.duration.as_secs_f64(),
+        lost: published.lost.len(),
     }
 }
 

@@ -47,6 +47,9 @@ pub const TCASM_NOT_DEFINED: c_int = -14;
 /// The owner of declared memory refuses: the cookie is unknown, revoked or used, or does not allow
 /// this access.
 pub const TCASM_REFUSED: c_int = -15;
+/// The version has no values of the field: its memory in the producer was unmapped, moved or
+/// replaced.
+pub const TCASM_LOST: c_int = -16;
 /// A defect of the library. Please report the text of `tcasm_last_error`.
 pub const TCASM_INTERNAL_ERROR: c_int = -100;
 
@@ -58,6 +61,7 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Returns a status with its text.
     pub fn new(status: c_int, text: impl Into<String>) -> Self {
         let text = text.into();
         Failure { status, text }
@@ -135,6 +139,7 @@ names!(
     TCASM_NOT_CREATED,
     TCASM_NOT_DEFINED,
     TCASM_REFUSED,
+    TCASM_LOST,
     TCASM_INTERNAL_ERROR
 );
 
@@ -178,11 +183,13 @@ statuses! {
     }
     observer::ViewError, or TCASM_OTHER_ERROR {
         observer::ViewError::NoField { .. } => TCASM_NOT_FOUND,
+        observer::ViewError::Lost { .. } => TCASM_LOST,
         observer::ViewError::SubArray { .. } => TCASM_INVALID_ARGUMENT,
         observer::ViewError::Forked => TCASM_FORKED,
     }
     observer::ReadError, or TCASM_OTHER_ERROR {
         observer::ReadError::NoField { .. } => TCASM_NOT_FOUND,
+        observer::ReadError::Lost { .. } => TCASM_LOST,
         observer::ReadError::Range { .. } => TCASM_INVALID_ARGUMENT,
         observer::ReadError::Forked => TCASM_FORKED,
     }
@@ -197,6 +204,7 @@ statuses! {
     }
     producer::ViewError, or TCASM_OTHER_ERROR {
         producer::ViewError::NoField { .. } => TCASM_NOT_FOUND,
+        producer::ViewError::Gone => TCASM_LOST,
         producer::ViewError::Forked => TCASM_FORKED,
     }
     producer::PublishError, or TCASM_OTHER_ERROR {
@@ -205,6 +213,7 @@ statuses! {
     }
     producer::RollbackError, or TCASM_OTHER_ERROR {
         producer::RollbackError::Closed => TCASM_CLOSED,
+        producer::RollbackError::Lost { .. } => TCASM_LOST,
         producer::RollbackError::Forked => TCASM_FORKED,
         producer::RollbackError::NotYet { .. } => TCASM_VERSION_GONE,
         producer::RollbackError::Gone { .. } => TCASM_VERSION_GONE,
@@ -215,11 +224,20 @@ statuses! {
         observer::GroupError::NotReady { .. } => TCASM_NOT_READY,
         observer::GroupError::EndOfStream { .. } => TCASM_END_OF_STREAM,
     }
+    observer::GlobalArrayError, or TCASM_OTHER_ERROR {
+        observer::GlobalArrayError::NoField { .. } => TCASM_NOT_FOUND,
+        observer::GlobalArrayError::Range { .. } => TCASM_INVALID_ARGUMENT,
+    }
     transfer::OwnerError, or TCASM_NOT_CREATED {}
     transfer::DeclareError, or TCASM_NOT_DEFINED {
         transfer::DeclareError::Forked => TCASM_FORKED,
     }
     transfer::FieldError, or TCASM_NOT_DEFINED {}
+    transfer::GatherError, or TCASM_NOT_CREATED {
+        transfer::GatherError::Create(producer::CreateError::Name(_)) => TCASM_INVALID_ARGUMENT,
+        transfer::GatherError::Publish(_) => TCASM_OTHER_ERROR,
+        transfer::GatherError::View(_) => TCASM_OTHER_ERROR,
+    }
     transfer::TransferError, or TCASM_OTHER_ERROR {
         transfer::TransferError::Refused(_) => TCASM_REFUSED,
         transfer::TransferError::OwnerGone => TCASM_PRODUCER_LOST,

@@ -2,15 +2,15 @@
 //! cookie.
 
 use crate::attrs::Texts;
-use crate::border::{Count, Fill, Growing, List, Out, Plain, Sized, Text};
+use crate::border::{Count, List, Out, Plain, Text, declared};
 use crate::call::call;
 use crate::constants::flag;
 use crate::handles::{Handle, give, object};
 use crate::status::{Failure, TCASM_NOT_READY};
 use crate::version::Version;
-use crate::waiting::{Turns, seconds};
+use crate::waiting::seconds;
 use std::ffi::{c_char, c_int, c_void};
-use std::path::Path;
+use std::sync::Arc;
 use tcasm_transfer::{Access, Allowed, Cookie, Declaration, Layout, LayoutError, Segment};
 
 /// Peers may read.
@@ -41,37 +41,30 @@ pub struct tcasm_segment {
 }
 impl Plain for tcasm_segment {}
 
-/// The meaning of a cookie. Set `size` to `sizeof(tcasm_declaration)` before the call
-/// (`tcasm_declaration d = TCASM_INIT(tcasm_declaration);`).
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct tcasm_declaration {
-    /// The size of this structure in bytes. The caller sets it.
-    pub size: usize,
-    /// The number of bytes that are declared.
-    pub bytes: u64,
-    /// The version that they are of, or 0 for live memory.
-    pub version: u64,
-    /// `TCASM_READ`, `TCASM_WRITE` or `TCASM_READ_WRITE`.
-    pub access: c_int,
-    /// 1 if the cookie ends after the first complete use.
-    pub once: c_int,
+impl From<tcasm_segment> for Segment {
+    fn from(segment: tcasm_segment) -> Self {
+        Segment {
+            addr: segment.data.expose_provenance(),
+            len: segment.bytes,
+        }
+    }
 }
-impl Plain for tcasm_declaration {}
-impl Growing for tcasm_declaration {
-    const FIRST: usize = 32;
+
+impl From<Segment> for tcasm_segment {
+    fn from(segment: Segment) -> Self {
+        tcasm_segment {
+            data: std::ptr::with_exposed_provenance_mut(segment.addr),
+            bytes: segment.len,
+        }
+    }
 }
 
 /// Declares memory of this process, and serves peers from a thread of its own.
 pub struct Owner {
-    inner: tcasm_transfer::Owner,
+    pub(crate) inner: Arc<tcasm_transfer::Owner>,
     texts: Texts,
 }
 object!(Owner, "owner", 8);
-
-/// A connection to an owner.
-pub struct Peer(Turns<tcasm_transfer::Peer>);
-object!(Peer, "peer", 9);
 
 /// Begins to serve peers: those of this user, or with `everyone` = 1 those of all users, who still
 /// need a cookie. `tcasm_owner_free` ends it.
@@ -84,15 +77,15 @@ pub extern "C" fn tcasm_owner_new(everyone: c_int, owner: Out<Handle<Owner>>) ->
         };
         give(&owner, || {
             Ok(Owner {
-                inner: tcasm_transfer::Owner::create(allowed)?,
+                inner: Arc::new(tcasm_transfer::Owner::create(allowed)?),
                 texts: Texts::default(),
             })
         })
     })
 }
 
-/// Ends an owner and its connections. Revoke the cookies before: peers that are copying are not
-/// waited for.
+/// Ends an owner and its connections, once no gathered memory uses it. Revoke the cookies before:
+/// peers that are copying are not waited for.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_owner_free(owner: Handle<Owner>) -> c_int {
     call(|| owner.remove().map(drop))
@@ -125,13 +118,8 @@ pub extern "C" fn tcasm_declare(
     cookie: Out<tcasm_cookie>,
 ) -> c_int {
     call(|| {
-        let segments = segments.get(&count, "the list of segments")?.iter();
-        let segments = segments.map(|s| Segment {
-            addr: s.data.expose_provenance(),
-            len: s.bytes,
-        });
-        let layout = Layout::new(segments).map_err(wrong)?;
-        declare(owner, layout, access, once, &cookie)
+        let layout = layout_of(&segments, &count)?;
+        declare(owner, declared(layout, access_of(access)?)?, once, &cookie)
     })
 }
 
@@ -151,41 +139,64 @@ pub extern "C" fn tcasm_declare_array(
     cookie: Out<tcasm_cookie>,
 ) -> c_int {
     call(|| {
-        let shape = shape.get(&rank, "the shape")?;
-        let strides = strides.get(&rank, "the list of strides")?;
-        let strides: Vec<isize> = strides.iter().map(|s| *s as isize).collect();
-        let layout = Layout::strided(data.expose_provenance(), element, shape, &strides);
-        let layout = layout.map_err(wrong)?;
-        declare(owner, layout, access, once, &cookie)
+        let layout = array_layout(data, element, &rank, &shape, &strides)?;
+        declare(owner, declared(layout, access_of(access)?)?, once, &cookie)
     })
 }
 
-fn wrong(layout: LayoutError) -> Failure {
+/// Returns the layout of a list of segments.
+pub(crate) fn layout_of(list: &List<tcasm_segment>, count: &Count) -> Result<Layout, Failure> {
+    let segments = list.get(count, "the list of segments")?.iter();
+    Layout::new(segments.map(|segment| Segment::from(*segment))).map_err(wrong)
+}
+
+/// Returns the layout of a part of an array.
+pub(crate) fn array_layout(
+    data: *mut c_void,
+    element: usize,
+    rank: &Count,
+    shape: &List<usize>,
+    strides: &List<i64>,
+) -> Result<Layout, Failure> {
+    let shape = shape.get(rank, "the shape")?;
+    let strides = strides.get(rank, "the list of strides")?;
+    let strides: Vec<isize> = strides.iter().map(|s| *s as isize).collect();
+    Layout::strided(data.expose_provenance(), element, shape, &strides).map_err(wrong)
+}
+
+pub(crate) fn wrong(layout: LayoutError) -> Failure {
     Failure::argument(layout.to_string())
 }
 
-fn declare(
+pub(crate) fn access_of(access: c_int) -> Result<Access, Failure> {
+    match access {
+        TCASM_READ => Ok(Access::Read),
+        TCASM_WRITE => Ok(Access::Write),
+        TCASM_READ_WRITE => Ok(Access::ReadWrite),
+        _ => Err(Failure::argument(format!("{access} is no access"))),
+    }
+}
+
+/// Declares memory, and stores the cookie.
+pub(crate) fn declare(
     owner: Handle<Owner>,
-    layout: Layout,
-    access: c_int,
+    declared: Declaration,
     once: c_int,
     cookie: &Out<tcasm_cookie>,
 ) -> Result<(), Failure> {
     cookie.check("the place for the cookie")?;
-    let access = match access {
-        TCASM_READ => Access::Read,
-        TCASM_WRITE => Access::Write,
-        TCASM_READ_WRITE => Access::ReadWrite,
-        _ => return Err(Failure::argument(format!("{access} is no access"))),
+    let declared = match flag(once.into(), "once")? {
+        true => declared.once(),
+        false => declared,
     };
-    let once = flag(once.into(), "once")?;
-    let declared = crate::border::declared(layout, access)?;
-    let declared = if once { declared.once() } else { declared };
-    let given = owner.get()?.inner.declare(declared)?;
-    cookie.set(tcasm_cookie {
-        bytes: given.to_bytes(),
-    });
+    cookie.set(stored(owner.get()?.inner.declare(declared)?));
     Ok(())
+}
+
+pub(crate) fn stored(cookie: Cookie) -> tcasm_cookie {
+    tcasm_cookie {
+        bytes: cookie.to_bytes(),
+    }
 }
 
 /// Declares a field of a version for reading. The version stays pinned until the cookie is revoked,
@@ -198,14 +209,26 @@ pub extern "C" fn tcasm_declare_field(
     cookie: Out<tcasm_cookie>,
 ) -> c_int {
     call(|| {
-        cookie.check("the place for the cookie")?;
         let name = name.get("the name of the field")?;
-        let declared = Declaration::field(version.get()?.inner(), name)?;
-        let given = owner.get()?.inner.declare(declared)?;
-        cookie.set(tcasm_cookie {
-            bytes: given.to_bytes(),
-        });
-        Ok(())
+        let declared = Declaration::field(version.get()?.live()?, name)?;
+        declare(owner, declared, 0, &cookie)
+    })
+}
+
+/// Makes a cookie of `tcasm_declare_field` stand for a field of a newer version. Peers that are
+/// reading the old one read it to its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_set_declared_field(
+    owner: Handle<Owner>,
+    cookie: List<tcasm_cookie>,
+    version: Handle<Version>,
+    name: Text,
+) -> c_int {
+    call(|| {
+        let cookie = given(&cookie)?;
+        let name = name.get("the name of the field")?;
+        let newer = Declaration::field(version.get()?.live()?, name)?;
+        Ok(owner.get()?.inner.set_version(cookie, newer)?)
     })
 }
 
@@ -229,98 +252,7 @@ pub extern "C" fn tcasm_revoke(
     })
 }
 
-fn given(cookie: &List<tcasm_cookie>) -> Result<Cookie, Failure> {
+pub(crate) fn given(cookie: &List<tcasm_cookie>) -> Result<Cookie, Failure> {
     let [cookie] = cookie.array::<1>("the cookie")?;
     Ok(Cookie::from_bytes(cookie.bytes))
-}
-
-/// Connects to the owner at `address`. `tcasm_disconnect` ends the connection.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_connect(address: Text, peer: Out<Handle<Peer>>) -> c_int {
-    call(|| {
-        let address = Path::new(address.get("the address")?);
-        give(&peer, || {
-            let connected = tcasm_transfer::Peer::connect(address)?;
-            Ok(Peer(Turns::new(connected)))
-        })
-    })
-}
-
-/// Ends a connection.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_disconnect(peer: Handle<Peer>) -> c_int {
-    call(|| {
-        peer.remove()?.0.close();
-        Ok(())
-    })
-}
-
-/// Stores the meaning of a cookie.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_describe(
-    peer: Handle<Peer>,
-    cookie: List<tcasm_cookie>,
-    declaration: Sized<tcasm_declaration>,
-) -> c_int {
-    call(|| {
-        let cookie = given(&cookie)?;
-        let found = peer.get()?.0.with(|p| p.describe(cookie))??;
-        let told = tcasm_declaration {
-            size: size_of::<tcasm_declaration>(),
-            bytes: found.len,
-            version: found.version.map_or(0, Into::into),
-            access: match found.access {
-                Access::Read => TCASM_READ,
-                Access::Write => TCASM_WRITE,
-                Access::ReadWrite => TCASM_READ_WRITE,
-            },
-            once: found.once.into(),
-        };
-        declaration.set(&told, "tcasm_declaration")
-    })
-}
-
-/// Reads `bytes` declared bytes from byte `offset` on. They can be torn if somebody writes them
-/// meanwhile, unless they are those of a version, whose number is then stored in `version` (0 for
-/// live memory). `version` may be null.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_read_declared(
-    peer: Handle<Peer>,
-    cookie: List<tcasm_cookie>,
-    offset: u64,
-    to: Fill<u8>,
-    bytes: Count,
-    version: Out<u64>,
-) -> c_int {
-    let mut to = to;
-    call(|| {
-        let cookie = given(&cookie)?;
-        let to = to.cleared(&bytes, "the place for the bytes")?;
-        let peer = peer.get()?;
-        let found = peer.0.with(|p| {
-            let live = p.describe(cookie)?.version.is_none();
-            match live {
-                true => p.read(cookie, offset, to).map(|_| 0),
-                false => p.read_version(cookie, offset, to).map(Into::into),
-            }
-        })??;
-        version.set(found);
-        Ok(())
-    })
-}
-
-/// Writes `bytes` bytes to declared memory, from byte `offset` on.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_write_declared(
-    peer: Handle<Peer>,
-    cookie: List<tcasm_cookie>,
-    offset: u64,
-    from: List<u8>,
-    bytes: Count,
-) -> c_int {
-    call(|| {
-        let cookie = given(&cookie)?;
-        let from = from.get(&bytes, "the bytes")?;
-        Ok(peer.get()?.0.with(|p| p.write(cookie, offset, from))??)
-    })
 }

@@ -5,50 +5,64 @@ use crate::attrs::{Attrs, Texts};
 use crate::border::{Count, Fill, Growing, List, Out, Plain, Sized, Text};
 use crate::call::call;
 use crate::handles::{Handle, give, object};
+use crate::source::{Memory, Source};
 use crate::status::{Failure, TCASM_NOT_FOUND};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
-use tcasm_core::field::{FieldDesc, Kind};
-use tcasm_observer::View;
+use tcasm_core::field::{FieldDesc, FieldTable, Kind};
 
 /// A pinned version, and what is mapped of it. Threads may share it.
 pub struct Version {
-    inner: tcasm_observer::Version,
+    source: Box<dyn Source>,
     /// The fields that are mapped whole, and all parts.
-    views: Mutex<Views>,
+    memory: Mutex<Mapped>,
     texts: Texts,
 }
 object!(Version, "version", 7);
 
 #[derive(Default)]
-struct Views {
-    whole: BTreeMap<String, View>,
-    parts: Vec<View>,
+struct Mapped {
+    whole: BTreeMap<String, Memory>,
+    parts: Vec<Memory>,
 }
 
 impl Version {
-    pub fn new(inner: tcasm_observer::Version) -> Self {
+    /// Returns the object of C for a version.
+    pub fn new(source: impl Source) -> Self {
         Version {
-            inner,
-            views: Mutex::default(),
+            source: Box::new(source),
+            memory: Mutex::default(),
             texts: Texts::default(),
         }
     }
 
-    pub fn inner(&self) -> &tcasm_observer::Version {
-        &self.inner
+    /// Returns the version of a live region. Fails if this is another one.
+    pub fn live(&self) -> Result<&tcasm_observer::Version, Failure> {
+        let stored = || Failure::argument("the version is stored: this needs one of a live region");
+        self.source.live().ok_or_else(stored)
+    }
+
+    /// Returns the descriptions of fields and meshes.
+    pub fn table(&self) -> &FieldTable {
+        self.source.table()
+    }
+
+    /// Returns a pointer to the text, which stays valid as long as this.
+    pub fn pointer(&self, text: &str) -> *const c_char {
+        self.texts.pointer(text)
     }
 
     fn field(&self, name: &str) -> Result<&FieldDesc, Failure> {
-        let names = || self.inner.table().fields.iter().map(|f| f.name.as_str());
-        self.inner.field(name).ok_or_else(|| {
-            let all = names().collect::<Vec<_>>().join(", ");
-            Failure::new(
-                TCASM_NOT_FOUND,
-                format!("there is no field {name:?}, only {all}"),
-            )
+        let fields = &self.table().fields;
+        let found = fields.iter().find(|field| field.name == name);
+        found.ok_or_else(|| {
+            let names = fields.iter().map(|f| f.name.as_str());
+            let all = names.collect::<Vec<_>>().join(", ");
+            let text = format!("there is no field {name:?}, only {all}");
+            Failure::new(TCASM_NOT_FOUND, text)
         })
     }
 }
@@ -90,13 +104,13 @@ pub extern "C" fn tcasm_version_stamp(
 ) -> c_int {
     call(|| {
         let version = version.get()?;
-        let found = version.inner.stamp();
+        let found = version.source.stamp();
         let told = tcasm_stamp {
             size: size_of::<tcasm_stamp>(),
             version: found.version,
             step: found.step,
             time: found.time,
-            published: version.inner.published(),
+            published: version.source.published(),
         };
         stamp.set(&told, "tcasm_stamp")
     })
@@ -106,7 +120,7 @@ pub extern "C" fn tcasm_version_stamp(
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_field_count(version: Handle<Version>, count: Out<usize>) -> c_int {
     call(|| {
-        count.set(version.get()?.inner.table().fields.len());
+        count.set(version.get()?.table().fields.len());
         Ok(())
     })
 }
@@ -120,7 +134,7 @@ pub extern "C" fn tcasm_field_name(
 ) -> c_int {
     call(|| {
         let version = version.get()?;
-        let fields = &version.inner.table().fields;
+        let fields = &version.table().fields;
         let absent = || {
             let text = format!("there is no field {index}: there are {}", fields.len());
             Failure::new(TCASM_NOT_FOUND, text)
@@ -128,6 +142,21 @@ pub extern "C" fn tcasm_field_name(
         let field = fields.get(index).ok_or_else(absent)?;
         name.set(version.texts.pointer(&field.name));
         Ok(())
+    })
+}
+
+/// Describes a field without mapping anything: `data` is null.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_layout_of(
+    version: Handle<Version>,
+    name: Text,
+    array: Sized<tcasm_array>,
+) -> c_int {
+    call(|| {
+        let version = version.get()?;
+        let desc = version.field(name.get("the name of the field")?)?;
+        let told = tcasm_array::new(desc, std::ptr::null_mut())?;
+        array.set(&told, "tcasm_array")
     })
 }
 
@@ -144,16 +173,13 @@ pub extern "C" fn tcasm_array_of(
         let version = version.get()?;
         let name = name.get("the name of the field")?;
         let desc = version.field(name)?;
-        let mut views = version.views.lock();
-        if !views.whole.contains_key(name) {
-            let view = version.inner.view_of(&[name])?;
-            views.whole.insert(name.to_owned(), view);
-        }
-        let bytes = views.whole[name].bytes(name)?;
-        array.set(
-            &tcasm_array::new(desc, address(bytes.as_ptr()))?,
-            "tcasm_array",
-        )
+        let mut mapped = version.memory.lock();
+        let whole = match mapped.whole.entry(name.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(version.source.bring(name, None)?),
+        };
+        let told = tcasm_array::new(desc, address(whole.address))?;
+        array.set(&told, "tcasm_array")
     })
 }
 
@@ -181,7 +207,8 @@ pub extern "C" fn tcasm_part_of(
     })
 }
 
-fn ranges(first: &[usize], count: &[usize]) -> Result<Vec<Range<usize>>, Failure> {
+/// Returns the ranges of indices of a part.
+pub fn ranges(first: &[usize], count: &[usize]) -> Result<Vec<Range<usize>>, Failure> {
     let range = |(first, count): (&usize, &usize)| match first.checked_add(*count) {
         Some(end) => Ok(*first..end),
         None => Err(Failure::argument(format!(
@@ -198,15 +225,14 @@ fn part(version: &Version, name: &str, ranges: &[Range<usize>]) -> Result<tcasm_
         let text = format!("field {name:?} has structures: map it whole");
         return Err(Failure::argument(text));
     }
-    let view = version.inner.view_part(name, ranges)?;
+    let memory = version.source.bring(name, Some(ranges))?;
     let whole = tcasm_array::new(desc, std::ptr::null_mut())?;
-    let start = view.address() + desc.offset as usize;
     let offset = ranges
         .iter()
         .zip(whole.strides)
         .map(|(r, stride)| r.start * stride);
-    let at = start + offset.sum::<usize>();
-    version.views.lock().parts.push(view);
+    let at = memory.address + offset.sum::<usize>();
+    version.memory.lock().parts.push(memory);
     Ok(cut(whole, ranges, at, desc.dtype.size()))
 }
 
@@ -224,7 +250,7 @@ fn cut(whole: tcasm_array, ranges: &[Range<usize>], at: usize, item: usize) -> t
     tcasm_array {
         data: match empty {
             true => std::ptr::null_mut(),
-            false => address(std::ptr::without_provenance(at)),
+            false => address(at),
         },
         bytes: match empty {
             true => 0,
@@ -239,8 +265,8 @@ fn cut(whole: tcasm_array, ranges: &[Range<usize>], at: usize, item: usize) -> t
     }
 }
 
-fn address(at: *const u8) -> *mut c_void {
-    at.cast_mut().cast()
+fn address(at: usize) -> *mut c_void {
+    std::ptr::without_provenance_mut(at)
 }
 
 /// Copies `bytes` bytes of a field, from byte `offset` on, without mapping anything.
@@ -258,7 +284,7 @@ pub extern "C" fn tcasm_read(
         let name = name.get("the name of the field")?;
         version.field(name)?;
         let to = to.cleared(&bytes, "the place for the bytes")?;
-        Ok(version.inner.read_bytes(name, offset, to)?)
+        version.source.copy(name, offset, to)
     })
 }
 
@@ -274,7 +300,7 @@ pub extern "C" fn tcasm_attrs_of(
         let version = version.get()?;
         let found = match name.optional("the name of the field")? {
             Some(name) => &version.field(name)?.attrs,
-            None => &version.inner.table().attrs,
+            None => &version.table().attrs,
         };
         give(&attrs, || Ok(Attrs::new(found.clone())))
     })
@@ -320,8 +346,8 @@ pub extern "C" fn tcasm_changes(
     call(|| {
         let (version, older) = (version.get()?, older.get()?);
         let changes = version
-            .inner
-            .changes_since(&older.inner)
+            .live()?
+            .changes_since(older.live()?)
             .map_err(Failure::other)?;
         let fields = changes
             .fields

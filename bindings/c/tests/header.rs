@@ -1,5 +1,6 @@
-//! `include/tcasm.h` is what cbindgen makes of this crate. After a change of the interface, run the
-//! test with `TCASM_UPDATE=1`, which writes the file.
+//! `include/tcasm.h` is what cbindgen makes of this crate, and `include/tcasm_files.h` what it makes
+//! of `bindings/c-files` besides. After a change of the interface, run the test with
+//! `TCASM_UPDATE=1`, which writes the files.
 
 use cbindgen::{Builder, Config};
 use std::collections::BTreeSet;
@@ -17,50 +18,108 @@ const NAMES: &[(&str, &str)] = &[
     ("GroupObserver", "tcasm_group_observer"),
     ("GroupVersion", "tcasm_group_version"),
     ("HostBuffer", "tcasm_host_buffer"),
+    ("HostBufferOptions", "tcasm_host_buffer_options"),
     ("Owner", "tcasm_owner"),
     ("Peer", "tcasm_peer"),
+    ("SharedMemory", "tcasm_shared_memory"),
+    ("Mapped", "tcasm_mapped"),
+    ("Gathered", "tcasm_gathered"),
 ];
 
 #[test]
 fn the_header_is_that_of_the_functions() {
-    let path = Path::new("include/tcasm.h");
-    let made = header();
+    check("include/tcasm.h", &header());
+}
+
+#[test]
+fn the_header_of_files_is_that_of_the_functions() {
+    check("include/tcasm_files.h", &header_of_files());
+}
+
+/// Compares a header with the one in `path`, or writes that.
+fn check(path: &str, made: &str) {
     if std::env::var_os("TCASM_UPDATE").is_some() {
-        std::fs::write(path, &made).unwrap();
+        std::fs::write(path, made).unwrap();
     }
     let stored = std::fs::read_to_string(path).unwrap_or_default();
     let differs = made.lines().zip(stored.lines()).position(|(a, b)| a != b);
     assert!(
         made == stored,
-        "include/tcasm.h differs from line {differs:?} on: TCASM_UPDATE=1 cargo test -p tcasm-c \
+        "{path} differs from line {differs:?} on: TCASM_UPDATE=1 cargo test -p tcasm-c \
          --test header writes it"
     );
 }
 
 #[test]
 fn the_shared_library_has_the_functions_of_the_header() {
-    let map = std::fs::read_to_string("tcasm.map").unwrap();
-    let exported: BTreeSet<_> = map
-        .lines()
+    assert_eq!(exported("tcasm.map"), functions(&header()));
+    assert_eq!(exported("tcasm_files.map"), functions(&header_of_files()));
+}
+
+/// Returns the functions that a version script lists.
+fn exported(map: &str) -> BTreeSet<String> {
+    let map = std::fs::read_to_string(map).unwrap();
+    map.lines()
         .filter_map(|line| line.trim().strip_suffix(';'))
         .filter(|name| name.starts_with("tcasm_"))
         .map(str::to_owned)
-        .collect();
-    assert_eq!(exported, functions(&header()));
+        .collect()
 }
 
 /// Returns the names of the functions that a header declares.
 fn functions(header: &str) -> BTreeSet<String> {
     let declared = header
         .lines()
-        .filter(|line| !line.starts_with([' ', '#', '/', '}']));
+        .filter(|line| !line.starts_with([' ', '#', '/', '}']) && !line.starts_with("typedef"));
     let names = declared.filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next());
     names.map(str::to_owned).collect()
 }
 
 fn header() -> String {
+    header_of(sources())
+}
+
+/// Returns the header of the functions in `bindings/c-files`: all that is not in `tcasm.h`.
+fn header_of_files() -> String {
+    let own = header();
+    let known: BTreeSet<&str> = own.split("\n\n").collect();
+    let files = ["restart", "checkpoint"];
+    let files = files.map(|name| format!("../c-files/src/{name}.rs").into());
+    let whole = header_of(sources().into_iter().chain(files).collect());
+    let items = whole.split("\n\n").filter(|item| !known.contains(item));
+    FILES.replace("{}", &items.collect::<Vec<_>>().join("\n\n"))
+}
+
+/// What surrounds the items of `tcasm_files.h`.
+const FILES: &str = "\
+/*
+ * TCASM for C: checkpoints, and runs that continue from them. docs/c.md is an introduction.
+ *
+ * These functions are in libtcasm_files, which has all functions of tcasm.h, too, and needs HDF5.
+ * Link it instead of libtcasm: a program must not link both.
+ */
+
+#ifndef TCASM_FILES_H
+#define TCASM_FILES_H
+
+#include <tcasm.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+{}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+";
+
+fn header_of(sources: Vec<PathBuf>) -> String {
     let mut builder = Builder::new().with_config(config());
-    for file in sources() {
+    for file in sources {
         builder = builder.with_src(file);
     }
     let mut made = Vec::new();
@@ -79,11 +138,19 @@ fn sources() -> Vec<PathBuf> {
         "publish",
         "meshes",
         "buffers",
+        "adopted",
         "observer",
         "version",
+        "meshes_of",
         "groups",
+        "global_arrays",
         "host_buffers",
+        "host_buffer_options",
         "transfers",
+        "transfers_peer",
+        "transfers_shared",
+        "transfers_vectored",
+        "transfers_gathered",
         "array",
         "attrs",
     ];
@@ -100,7 +167,7 @@ fn sources() -> Vec<PathBuf> {
         );
     }
     let mut files = Vec::from(files);
-    files.extend(["border", "handles"].map(|name| format!("src/{name}.rs").into()));
+    files.extend(["border", "handles", "buffer"].map(|name| format!("src/{name}.rs").into()));
     files
 }
 

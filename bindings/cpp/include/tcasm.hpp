@@ -9,10 +9,14 @@
 #include "tcasm/array.hpp"
 #include "tcasm/attrs.hpp"
 #include "tcasm/error.hpp"
+#include "tcasm/group.hpp"
 #include "tcasm/handle.hpp"
+#include "tcasm/host_buffer.hpp"
+#include "tcasm/mesh.hpp"
 #include "tcasm/observer.hpp"
 #include "tcasm/options.hpp"
 #include "tcasm/producer.hpp"
+#include "tcasm/transfers.hpp"
 #include "tcasm/version.hpp"
 
 #endif

@@ -7,9 +7,12 @@ module tcasm_fields
   use tcasm_settings
   use tcasm_sources
   use tcasm_producers
+  use tcasm_pinned_versions
+  use tcasm_parts
+  use tcasm_groups
   implicit none
   private
-  public :: tcasm_add_field, tcasm_get
+  public :: tcasm_add_field, tcasm_adopt, tcasm_get, tcasm_get_part, tcasm_global_read
 
 contains
 

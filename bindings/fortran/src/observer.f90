@@ -10,7 +10,7 @@ module tcasm_observers
   private
   public :: tcasm_observer, tcasm_attach, tcasm_attach_kept, tcasm_detach, tcasm_latest
   public :: tcasm_wait_newer, tcasm_next, tcasm_next_version, tcasm_version_at, tcasm_available
-  public :: tcasm_stream_status, tcasm_set_copy_budget, tcasm_region_info, tcasm_counter
+  public :: tcasm_every_version, tcasm_missed, tcasm_stream_status, tcasm_set_copy_budget, tcasm_region_info, tcasm_counter
 
   !> An attachment to a region.
   type :: tcasm_observer
@@ -87,6 +87,38 @@ contains
     code = c_next(observer%handle, limit_of(timeout), found)
     call take(version, found, code, status)
   end subroutine tcasm_next
+
+  !> Makes tcasm_next and tcasm_next_version take every version from now on, beginning with the oldest
+  !! that exists. The producer reclaims none that was not taken, so these fill its bounds.
+  subroutine tcasm_every_version(observer, on, status)
+    type(tcasm_observer), intent(in) :: observer
+    logical, intent(in), optional :: on
+    integer, intent(out), optional :: status
+    integer(c_int) :: choice
+    choice = 1
+    if (present(on)) choice = merge(1_c_int, 0_c_int, on)
+    call report(c_every_version(observer%handle, choice), status)
+  end subroutine tcasm_every_version
+
+  !> Gets the first and the last numbers of the ranges that were left out since tcasm_every_version.
+  subroutine tcasm_missed(observer, firsts, lasts, status)
+    type(tcasm_observer), intent(in) :: observer
+    integer(int64), allocatable, intent(out) :: firsts(:), lasts(:)
+    integer, intent(out), optional :: status
+    integer(c_size_t) :: n
+    integer(c_int) :: code
+    n = 16
+    do
+      if (allocated(firsts)) deallocate (firsts, lasts)
+      allocate (firsts(n), lasts(n))
+      code = c_missed(observer%handle, firsts, lasts, size(firsts, kind=c_size_t), n)
+      if (code /= TCASM_OK .or. n <= size(firsts)) exit
+    end do
+    if (code /= TCASM_OK) n = 0
+    firsts = firsts(:n)
+    lasts = lasts(:n)
+    call report(code, status)
+  end subroutine tcasm_missed
 
   !> Waits for the next version. Returns false at the end of the stream:
   !! `do while (tcasm_next_version(observer, version))`.

@@ -27,6 +27,8 @@ module tcasm_settings
     integer :: rank = -1
     integer :: ranks = 1
     integer :: local_ranks = 1
+    !> The name of the run, in all ranks alike.
+    character(:), allocatable :: run
     type(tcasm_attrs) :: attrs = tcasm_attrs()
   end type tcasm_options
 
@@ -53,6 +55,10 @@ module tcasm_settings
     !> A uniform mesh of the field itself, along x, y and z.
     real(real64), allocatable :: origin(:)
     real(real64), allocatable :: spacing(:)
+    !> The field is a block of a global array: the extents of that, and the index there, from 0, of
+    !! the first value of the block that is no ghost, for each dimension but that of components.
+    integer(int64), allocatable :: global_shape(:)
+    integer(int64), allocatable :: global_offset(:)
     type(tcasm_attrs) :: attrs = tcasm_attrs()
   end type tcasm_field_options
 
@@ -77,8 +83,7 @@ contains
     call put(TCASM_NO_KERNEL_WRITES, flag(from%no_kernel_writes))
     call put(TCASM_ALLOW_EVERYONE, flag(from%allow_everyone))
     if (code == TCASM_OK .and. from%rank >= 0) then
-      code = c_options_set_group(handle, int(from%rank, c_int32_t), &
-        int(from%ranks, c_int32_t), int(from%local_ranks, c_int32_t))
+      code = grouped(from, handle)
     end if
     if (code == TCASM_OK .and. c_associated(from%attrs%handle)) then
       code = c_options_set_attrs(handle, from%attrs%handle)
@@ -93,6 +98,21 @@ contains
     end subroutine put
 
   end function region_options
+
+  function grouped(from, handle) result(code)
+    type(tcasm_options), intent(in) :: from
+    type(c_ptr), intent(in) :: handle
+    integer(c_int) :: code
+    integer(c_int32_t) :: rank, ranks, local_ranks
+    rank = int(from%rank, c_int32_t)
+    ranks = int(from%ranks, c_int32_t)
+    local_ranks = int(from%local_ranks, c_int32_t)
+    if (allocated(from%run)) then
+      code = c_options_set_group(handle, rank, ranks, local_ranks, c_text(from%run))
+    else
+      code = c_options_set_group(handle, rank, ranks, local_ranks)
+    end if
+  end function grouped
 
   !> Makes options of the library. The caller frees them, also after an error.
   function field_options(from, handle) result(code)
@@ -112,6 +132,7 @@ contains
     if (allocated(from%quantity)) call put_text(TCASM_FIELD_QUANTITY, from%quantity)
     if (code == TCASM_OK) code = ghosts(from, handle)
     if (code == TCASM_OK) code = uniform(from, handle)
+    if (code == TCASM_OK) code = global(from, handle)
     if (code == TCASM_OK .and. c_associated(from%attrs%handle)) then
       code = c_field_options_set_attrs(handle, from%attrs%handle)
     end if
@@ -156,6 +177,30 @@ contains
     end if
     code = c_field_options_set_ghosts(handle, size(before, kind=c_size_t), before, after)
   end function ghosts
+
+  function global(from, handle) result(code)
+    type(tcasm_field_options), intent(in) :: from
+    type(c_ptr), intent(in) :: handle
+    integer(c_int) :: code
+    integer(c_size_t), allocatable :: shape(:), offset(:)
+    code = TCASM_OK
+    if (.not. (allocated(from%global_shape) .or. allocated(from%global_offset))) return
+    if (.not. (allocated(from%global_shape) .and. allocated(from%global_offset))) then
+      code = refused("of global_shape and global_offset only one is given")
+      return
+    end if
+    allocate (shape, source=int(from%global_shape, c_size_t))
+    allocate (offset, source=int(from%global_offset, c_size_t))
+    if (size(shape) /= size(offset) .or. any(shape < 0) .or. any(offset < 0)) then
+      code = refused("global_shape and global_offset differ in size, or are negative")
+      return
+    end if
+    if (from%order == TCASM_ORDER_C) then
+      shape = shape(size(shape):1:-1)
+      offset = offset(size(offset):1:-1)
+    end if
+    code = c_field_options_set_global(handle, size(shape, kind=c_size_t), shape, offset)
+  end function global
 
   function uniform(from, handle) result(code)
     type(tcasm_field_options), intent(in) :: from

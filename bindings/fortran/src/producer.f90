@@ -13,6 +13,7 @@ module tcasm_producers
   public :: tcasm_producer, tcasm_buffer, added
   public :: tcasm_create, tcasm_close, tcasm_publish, tcasm_wait_visible, tcasm_wait_captured
   public :: tcasm_set_len, tcasm_len, tcasm_set_attrs, tcasm_rollback, tcasm_last_receipt
+  public :: tcasm_release_adopted, tcasm_lost_fields
   public :: tcasm_buffer_like, tcasm_bind, tcasm_rewrite, tcasm_register_dma, tcasm_mark_dirty
 
   !> A region. Its fields are gone after tcasm_close.
@@ -61,19 +62,19 @@ contains
     producer%handle = c_null_ptr
   end subroutine tcasm_close
 
-  !> Adds a field. `shape` has the extents of an array of Fortran, ghost layers included.
+  !> Adds a field. `shape` has the extents of an array of Fortran, ghost layers included. If `data`
+  !! has the address of an array, it is adopted.
   function added(producer, name, dtype, shape, options, data) result(code)
     type(tcasm_producer), intent(in) :: producer
     character(*), intent(in) :: name
     integer, intent(in) :: dtype
     integer(int64), intent(in) :: shape(:)
     type(tcasm_field_options), intent(in), optional :: options
-    type(c_ptr), intent(out) :: data
+    type(c_ptr), intent(inout) :: data
     integer(c_int) :: code, ignored
     type(tcasm_field_options) :: from
     type(c_ptr) :: settings
     integer(c_size_t), allocatable :: extents(:)
-    data = c_null_ptr
     if (present(options)) from = options
     if (any(shape < 0)) then
       code = refused("the shape of field " // trim(name) // " has a negative extent")
@@ -88,10 +89,45 @@ contains
     end if
     if (from%dtype == 0) from%dtype = dtype
     code = field_options(from, settings)
-    if (code == TCASM_OK) code = c_add_field(producer%handle, c_text(name), &
-      int(from%dtype, c_int), size(extents, kind=c_size_t), extents, settings, data)
+    if (code == TCASM_OK .and. c_associated(data)) then
+      code = c_adopt(producer%handle, c_text(name), int(from%dtype, c_int), &
+        size(extents, kind=c_size_t), extents, data, settings)
+    else if (code == TCASM_OK) then
+      code = c_add_field(producer%handle, c_text(name), int(from%dtype, c_int), &
+        size(extents, kind=c_size_t), extents, settings, data)
+    end if
     ignored = c_field_options_free(settings)
   end function added
+
+  !> Ends the adoption of an array (tcasm_adopt), which can then be deallocated. The next version has
+  !! no such field. A lost field is removed as well.
+  subroutine tcasm_release_adopted(producer, name, status)
+    type(tcasm_producer), intent(in) :: producer
+    character(*), intent(in) :: name
+    integer, intent(out), optional :: status
+    call report(c_release_adopted(producer%handle, c_text(name)), status)
+  end subroutine tcasm_release_adopted
+
+  !> Gets the number of fields that are lost: their memory was unmapped, moved or replaced before
+  !! tcasm_release_adopted. With `index`, from 1, also gets the name of one of them.
+  subroutine tcasm_lost_fields(producer, count, index, name, status)
+    type(tcasm_producer), intent(in) :: producer
+    integer, intent(out) :: count
+    integer, intent(in), optional :: index
+    character(:), allocatable, intent(out), optional :: name
+    integer, intent(out), optional :: status
+    integer(c_size_t) :: found
+    integer(c_int) :: code
+    type(c_ptr) :: text
+    found = 0
+    code = c_lost_count(producer%handle, found)
+    count = int(found)
+    if (code == TCASM_OK .and. present(index) .and. present(name)) then
+      code = c_lost_name(producer%handle, int(index - 1, c_size_t), text)
+      if (code == TCASM_OK) name = fortran_text(text)
+    end if
+    call report(code, status)
+  end subroutine tcasm_lost_fields
 
   !> Publishes the fields as they are now, as the next version. If there is no room, the status is
   !! TCASM_SKIPPED, and the changes are in the next version. With `timeout`, in seconds, it tries

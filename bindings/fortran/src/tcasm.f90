@@ -5,7 +5,8 @@
 !! TCASM_END_OF_STREAM (2), TCASM_SKIPPED (3), and errors, which are negative.
 module tcasm
   use tcasm_constants
-  use tcasm_c, only: tcasm_array, tcasm_info, tcasm_receipt, tcasm_stamp
+  use tcasm_c, only: tcasm_array, tcasm_cookie, tcasm_info, tcasm_receipt, tcasm_segment, &
+    tcasm_stamp
   use tcasm_errors, only: tcasm_last_error, tcasm_status_name, tcasm_library_version
   use tcasm_attributes, only: tcasm_attrs, tcasm_set_attr, tcasm_get_attr, tcasm_attr_count, &
     tcasm_attr_at, tcasm_free => free_attrs
@@ -13,11 +14,18 @@ module tcasm
   use tcasm_producers, only: tcasm_producer, tcasm_buffer, tcasm_create, tcasm_close, &
     tcasm_publish, tcasm_wait_visible, tcasm_wait_captured, tcasm_set_len, tcasm_len, &
     tcasm_set_attrs, tcasm_rollback, tcasm_last_receipt, tcasm_buffer_like, tcasm_bind, &
-    tcasm_rewrite, tcasm_register_dma, tcasm_mark_dirty
+    tcasm_rewrite, tcasm_register_dma, tcasm_mark_dirty, tcasm_release_adopted, tcasm_lost_fields
   use tcasm_meshes
   use tcasm_pinned_versions
+  use tcasm_version_meshes
   use tcasm_observers
+  use tcasm_groups, only: tcasm_group_observer, tcasm_group_version, tcasm_group_attach, &
+    tcasm_group_detach, tcasm_group_latest, tcasm_group_wait_newer, tcasm_group_steps, &
+    tcasm_group_at, tcasm_group_release, tcasm_group_stamp, tcasm_group_ranks, &
+    tcasm_group_member, tcasm_global_of
   use tcasm_host_buffers
+  use tcasm_parts, only: tcasm_add_structures, tcasm_get_structures
+  use tcasm_transfers
   use tcasm_fields
   implicit none
   public

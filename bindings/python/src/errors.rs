@@ -15,6 +15,7 @@ mod classes {
     import_exception!(tcasm._errors, ProducerLost);
     import_exception!(tcasm._errors, Revoked);
     import_exception!(tcasm._errors, VersionGone);
+    import_exception!(tcasm._errors, FieldLost);
     import_exception!(tcasm._errors, TooManyPins);
     import_exception!(tcasm._errors, Forked);
     import_exception!(tcasm._errors, Closed);
@@ -82,7 +83,30 @@ pub fn view(error: observer::ViewError) -> PyErr {
     use observer::ViewError as E;
     match error {
         E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
+        E::Lost { .. } => FieldLost::new_err(error.to_string()),
         E::Forked => forked("observer"),
+        _ => Error::new_err(error.to_string()),
+    }
+}
+
+/// Returns the exception for a group that cannot be observed, or has no such version.
+pub fn group(error: observer::GroupError) -> PyErr {
+    use observer::GroupError as E;
+    let text = error.to_string();
+    match error {
+        E::NotFound { .. } => RegionNotFound::new_err(text),
+        E::NotReady { .. } => NotReady::new_err(text),
+        E::EndOfStream { .. } => EndOfStream::new_err(text),
+        E::Lost { .. } => ProducerLost::new_err(text),
+        _ => Error::new_err(text),
+    }
+}
+
+/// Returns the exception for blocks that give no global array.
+pub fn global_array(error: observer::GlobalArrayError) -> PyErr {
+    use observer::GlobalArrayError as E;
+    match error {
+        E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
         _ => Error::new_err(error.to_string()),
     }
 }
@@ -90,6 +114,18 @@ pub fn view(error: observer::ViewError) -> PyErr {
 /// Returns the exception for any other error, with its text.
 pub fn other(error: impl std::fmt::Display) -> PyErr {
     Error::new_err(error.to_string())
+}
+
+/// Returns the exception for a region that could not be restored.
+#[cfg(feature = "files")]
+pub fn restore(error: tcasm_restart::RestoreError) -> PyErr {
+    use tcasm_restart::RestoreError as E;
+    match error {
+        E::Create(error) => create(error),
+        E::Define(error) => define(error),
+        E::File(error) => checkpoint(error),
+        error => CreateError::new_err(error.to_string()),
+    }
 }
 
 /// Returns the exception for a region that could not be created.
@@ -193,6 +229,13 @@ pub fn dtype(name: &str) -> PyErr {
 pub fn no_components(field: &str) -> PyErr {
     DefineError::new_err(format!(
         "field {field:?} is a vector, and its shape has no axis for the components"
+    ))
+}
+
+/// Returns the exception for a block of which only one half of its place is given.
+pub fn half_a_place(field: &str) -> PyErr {
+    DefineError::new_err(format!(
+        "field {field:?} is a block of a global array: give both global_shape and global_offset"
     ))
 }
 

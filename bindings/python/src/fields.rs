@@ -3,7 +3,7 @@
 use crate::errors;
 use crate::values::{Values, attrs, centring, dtype, order};
 use pyo3::prelude::*;
-use tcasm_core::field::{FieldDesc, Mesh};
+use tcasm_core::field::{DType, FieldDesc, GlobalPlace, Kind, Mesh};
 use tcasm_producer::Captured;
 
 /// A field as Python declares it.
@@ -24,6 +24,8 @@ pub struct Declared {
     quantity: Option<String>,
     origin: Option<[f64; 3]>,
     spacing: Option<[f64; 3]>,
+    global_shape: Option<Vec<usize>>,
+    global_offset: Option<Vec<usize>>,
     attrs: Values,
     in_checkpoints: bool,
 }
@@ -43,6 +45,11 @@ pub fn described(field: Declared) -> PyResult<(FieldDesc, Captured)> {
             spacing: field.spacing.unwrap_or([1.0; 3]),
         });
     }
+    desc.global = match (field.global_shape, field.global_offset) {
+        (Some(shape), Some(offset)) => Some(GlobalPlace { shape, offset }),
+        (None, None) => None,
+        _ => return Err(errors::half_a_place(&desc.name)),
+    };
     desc.order = order(&field.order)?;
     desc.unit = field.unit;
     desc.centering = centring(&field.centring)?;
@@ -58,6 +65,20 @@ pub fn described(field: Declared) -> PyResult<(FieldDesc, Captured)> {
         false => Captured::InPlace,
     };
     Ok((desc, captured))
+}
+
+/// Returns the description of `count` structures of `bytes` bytes.
+pub fn structures(
+    name: &str,
+    count: usize,
+    bytes: usize,
+    align: usize,
+    type_name: String,
+) -> FieldDesc {
+    let mut desc = FieldDesc::new(name, DType::U8, &[count]);
+    desc.components = bytes;
+    desc.kind = Kind::Raw { type_name, align };
+    desc
 }
 
 /// Makes the last axis of the shape the components.

@@ -9,6 +9,7 @@ mod checkpoint;
 mod describe;
 mod errors;
 mod fields;
+mod group;
 mod hostbuffer;
 mod info;
 mod live;
@@ -33,6 +34,8 @@ mod _tcasm {
     #[cfg(feature = "files")]
     #[pymodule_export]
     use crate::checkpoint::{Checkpoint, checkpoint_files};
+    #[pymodule_export]
+    use crate::group::{Group, GroupObserver, GroupVersion};
     #[pymodule_export]
     use crate::hostbuffer::HostBuffer;
     #[pymodule_export]

@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::slice;
 use std::sync::Arc;
-use tcasm_core::field::{self, DType, Element, FieldDesc};
+use tcasm_core::field::{self, DType, Element, FieldDesc, Kind};
 use tcasm_core::num_complex::Complex;
-use tcasm_producer::{AnyBuffer, Producer};
+use tcasm_producer::{AnyBuffer, DefineError, Producer};
 
 /// A producer. It is closed early, but its memory stays mapped until no array needs it.
 pub type Shared = Arc<Mutex<Producer>>;
@@ -37,6 +37,25 @@ impl Buffer {
         let desc = desc.ok_or_else(|| errors::other(format!("there is no field {name:?}")))?;
         Ok(Buffer { buffer, desc })
     }
+
+    /// Returns the description of an array of the memory. That of structures has a row of bytes for
+    /// each.
+    fn rows(&self) -> FieldDesc {
+        FieldDesc {
+            kind: Kind::Array,
+            ..self.desc.clone()
+        }
+    }
+}
+
+/// Adopts the array at `address` as the field that `desc` describes.
+#[allow(unsafe_code)]
+pub fn adopt(producer: &mut Producer, desc: &FieldDesc, address: usize) -> Result<(), DefineError> {
+    // SAFETY: the Python part passes the address of a numpy array, which it keeps until the field
+    // is released. Programs must not store to fields while a function of the producer runs, as
+    // with all fields. No reference of Rust to the memory is made: the array itself stands for the
+    // live memory in Python. Memory that does not exist is an error.
+    unsafe { producer.adopt_described(desc, address) }
 }
 
 /// Returns the live memory of a buffer: all that there is room for. The array can be written if
@@ -54,8 +73,8 @@ pub fn live<'py>(
     let base = Bound::new(py, base)?.into_any();
     let producer = shared.lock();
     let address = producer.buffer_address(buffer.buffer);
-    let (desc, address) = (&buffer.desc, address.map_err(errors::live)?);
-    with_type!(desc.dtype, array(desc, address, base, writable))
+    let (desc, address) = (buffer.rows(), address.map_err(errors::live)?);
+    with_type!(desc.dtype, array(&desc, address, base, writable))
 }
 
 #[allow(unsafe_code)]

@@ -24,20 +24,27 @@ pub struct Declared {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Place {
-    of: String,
+    /// None of a block that stays one of the same whole.
+    of: Option<String>,
     level: u32,
     refinement: [u32; 3],
     offset: [i64; 3],
 }
 
+impl From<Place> for Block {
+    fn from(place: Place) -> Self {
+        Block {
+            of: place.of.unwrap_or_default(),
+            level: place.level,
+            refinement: place.refinement,
+            offset: place.offset,
+        }
+    }
+}
+
 /// Returns the description of the mesh.
 pub fn described(mesh: Declared) -> PyResult<MeshDesc> {
-    let block = mesh.block.map(|place| Block {
-        of: place.of,
-        level: place.level,
-        refinement: place.refinement,
-        offset: place.offset,
-    });
+    let block = mesh.block.map(Block::from);
     let geometry = mesh.geometry;
     let kind = match (mesh.kind.as_str(), &geometry[..]) {
         ("uniform", []) => MeshKind::Uniform {

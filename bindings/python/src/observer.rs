@@ -62,6 +62,24 @@ impl Observer {
         self.find(py, timeout, |o, slice| o.next(slice))
     }
 
+    fn every_version(&self, py: Python<'_>, on: bool) -> PyResult<()> {
+        let set = self.with(py, |o| match on {
+            true => o.begin_every_version(),
+            false => {
+                o.end_every_version();
+                Ok(())
+            }
+        })?;
+        set.map_err(errors::observe)
+    }
+
+    fn missed(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64)>> {
+        self.with(py, |o| {
+            let missed = o.missed().iter();
+            missed.map(|range| (*range.start(), *range.end())).collect()
+        })
+    }
+
     fn version(&self, py: Python<'_>, number: u64) -> PyResult<Version> {
         let found = self.with(py, |o| o.version(number))?;
         self.hold(py, found.map_err(errors::observe)?)

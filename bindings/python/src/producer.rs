@@ -3,7 +3,8 @@
 use crate::describe::FieldDict;
 use crate::errors;
 use crate::fields;
-use crate::live::{Buffer, Shared, live};
+use crate::group::Group;
+use crate::live::{Buffer, Shared, adopt, live};
 use crate::meshes;
 use crate::receipt::Receipt;
 use crate::values::{Value, Values, attrs, seconds};
@@ -12,8 +13,9 @@ use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tcasm_core::field::{Block, MeshDesc, MeshKind};
 use tcasm_core::sys::fork::Process;
-use tcasm_producer::{CaptureMode, PublishError};
+use tcasm_producer::{CaptureMode, Captured, PublishError};
 
 /// A region. Threads can share it: each call takes it for itself.
 #[pyclass(frozen, module = "tcasm._tcasm")]
@@ -39,6 +41,7 @@ struct Settings {
     no_kernel_writes: bool,
     max_observers: usize,
     attrs: Values,
+    group: Option<Py<Group>>,
 }
 
 #[pymethods]
@@ -47,11 +50,34 @@ impl Producer {
     fn new(py: Python<'_>, settings: Settings) -> PyResult<Self> {
         let builder = builder(settings)?;
         let producer = py.detach(|| builder.create()).map_err(errors::create)?;
-        Ok(Producer {
-            shared: Arc::new(Mutex::new(producer)),
-            closed: AtomicBool::new(false),
-            process: Process::current(),
+        Ok(Producer::of(producer))
+    }
+
+    /// Returns a region as it was, with the number, step and time of its last version, or a new
+    /// one.
+    #[cfg(feature = "files")]
+    #[staticmethod]
+    fn restore_or_begin(
+        py: Python<'_>,
+        settings: Settings,
+        folders: Vec<std::path::PathBuf>,
+    ) -> PyResult<(Self, Option<(u64, u64, f64)>)> {
+        use tcasm_restart::{Continue, Start};
+        let builder = builder(settings)?;
+        let start = py.detach(|| builder.restore_or_begin(&folders));
+        Ok(match start.map_err(errors::restore)? {
+            Start::New(producer) => (Producer::of(producer), None),
+            Start::Restored(last) => {
+                let stamp = last.stamp;
+                let stamp = (stamp.version, stamp.step, stamp.time);
+                (Producer::of(last.producer), Some(stamp))
+            }
         })
+    }
+
+    /// Returns the names of all fields.
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |p| p.descriptions().map(|f| f.name.clone()).collect())
     }
 
     fn field(&self, py: Python<'_>, field: fields::Declared) -> PyResult<()> {
@@ -60,10 +86,75 @@ impl Producer {
         added.map_err(errors::define)
     }
 
+    /// Adopts the array at `address`. The caller keeps it alive until it is released.
+    fn adopt(&self, py: Python<'_>, field: fields::Declared, address: usize) -> PyResult<()> {
+        let (desc, _) = fields::described(field)?;
+        let adopted = self.with(py, |p| adopt(p, &desc, address))?;
+        adopted.map_err(errors::define)
+    }
+
+    fn release(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.with(py, |p| p.release(name))?.map_err(errors::define)
+    }
+
+    fn lost(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |p| p.lost().map(str::to_owned).collect())
+    }
+
     fn mesh(&self, py: Python<'_>, mesh: meshes::Declared) -> PyResult<()> {
         let mesh = meshes::described(mesh)?;
         let added = self.with(py, |p| p.define_mesh(&mesh).map(drop))?;
         added.map_err(errors::define)
+    }
+
+    /// Adds structures, of which arrays have a row of bytes for each.
+    fn structures(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        count: usize,
+        bytes: usize,
+        alignment: usize,
+        type_name: String,
+    ) -> PyResult<()> {
+        let desc = fields::structures(name, count, bytes, alignment, type_name);
+        let added = self.with(py, |p| p.add_described(&desc, Captured::InPlace))?;
+        added.map_err(errors::define)
+    }
+
+    /// Gives a block another place in the same whole.
+    fn set_block(&self, py: Python<'_>, name: &str, place: meshes::Place) -> PyResult<()> {
+        let mut block = Block::from(place);
+        self.change(py, name, |mesh| {
+            if let Some(old) = &mesh.block {
+                block.of.clone_from(&old.of);
+            }
+            mesh.block = Some(block);
+        })
+    }
+
+    fn set_uniform_mesh(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        points: [usize; 3],
+        origin: [f64; 3],
+        spacing: [f64; 3],
+    ) -> PyResult<()> {
+        let kind = MeshKind::Uniform {
+            points,
+            origin,
+            spacing,
+        };
+        self.change(py, name, |mesh| mesh.kind = kind)
+    }
+
+    fn set_unused(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let changed = self.with(py, |p| {
+            let mesh = p.mesh_handle(name)?;
+            p.set_unused(&mesh)
+        })?;
+        changed.map_err(errors::define)
     }
 
     /// Returns the live memory of a buffer.
@@ -186,6 +277,33 @@ impl Producer {
 }
 
 impl Producer {
+    fn of(producer: tcasm_producer::Producer) -> Self {
+        Producer {
+            shared: Arc::new(Mutex::new(producer)),
+            closed: AtomicBool::new(false),
+            process: Process::current(),
+        }
+    }
+
+    /// Changes the description of a mesh from the next version on.
+    fn change(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        change: impl FnOnce(&mut MeshDesc) + Send,
+    ) -> PyResult<()> {
+        let changed = self.with(py, |p| {
+            // Says which meshes there are, if there is none of this name.
+            p.mesh_handle(name)?;
+            let mut mesh = p.mesh_description(name).cloned();
+            if let Some(mesh) = &mut mesh {
+                change(mesh);
+            }
+            p.redefine_meshes(mesh.as_slice())
+        })?;
+        changed.map_err(errors::define)
+    }
+
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -248,6 +366,9 @@ fn builder(settings: Settings) -> PyResult<tcasm_producer::Builder> {
     }
     for (name, value) in attrs(settings.attrs) {
         builder = builder.attr(&name, value);
+    }
+    if let Some(group) = settings.group {
+        builder = builder.group(group.get().inner.clone());
     }
     Ok(builder)
 }

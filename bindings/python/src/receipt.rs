@@ -49,6 +49,13 @@ impl Receipt {
     }
 
     #[getter]
+    fn lost(&self) -> Vec<String> {
+        self.published
+            .as_ref()
+            .map_or_else(Vec::new, |p| p.lost.clone())
+    }
+
+    #[getter]
     fn bytes(&self) -> u64 {
         self.published.as_ref().map_or(0, |p| p.bytes)
     }

@@ -58,8 +58,8 @@ def program():
     """Starts programs, and ends them after the test."""
     started = []
 
-    def start(text):
-        started.append(Program(text))
+    def start(text="", command=None):
+        started.append(Program(text, command))
         return started[-1]
 
     yield start

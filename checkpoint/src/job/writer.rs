@@ -169,6 +169,19 @@ impl<M: Messages> JobWriter<M> {
         }
     }
 
+    /// Takes the place of [`prepare`](Self::prepare) on a node that cannot do it, so that the others
+    /// do not wait for it. The step is not committed. Always returns an error.
+    pub fn refuse(&mut self, step: u64, why: String) -> Result<(), JobError> {
+        self.pending = None;
+        let refused = self.write_parity(step, Err(why.clone()))?;
+        let vote: Result<Part, String> = refused.and(Err(why));
+        let node = self.node();
+        let own = vote.clone().err().map(|why| format!("node {node}: {why}"));
+        gather(&mut self.messages, vote)?;
+        let why = own.into_iter().collect();
+        Err(JobError::NotPrepared { step, why })
+    }
+
     /// Writes the file of this node. It is on the disk under its name when this returns.
     fn write_blocks(
         &mut self,

@@ -6,6 +6,7 @@ mod format;
 mod hostbuffer;
 mod keep;
 mod look;
+mod run;
 pub mod values;
 mod view;
 mod wait;
@@ -17,6 +18,7 @@ pub use format::Format;
 pub use hostbuffer::*;
 pub use keep::*;
 pub use look::*;
+pub use run::*;
 pub use view::*;
 pub use wait::WaitArgs;
 
@@ -66,6 +68,9 @@ pub enum Command {
     Watch(WatchArgs),
     #[command(flatten)]
     Files(files::Command),
+    /// Run a program that maps files, and publish what it maps without changing it
+    #[command(after_help = RUN_HELP)]
+    Run(RunArgs),
     /// Hold the last versions in memory when a simulation dies, for its next start
     #[command(after_help = KEEP_HELP)]
     Keep(KeepArgs),

@@ -60,6 +60,7 @@ fn table(rows: &[Row]) -> String {
         "KEPT",
         "MEMORY",
         "OBSERVERS",
+        "AGREED",
         "RANKS",
     ];
     let mut table = Table::new(&titles);
@@ -77,6 +78,10 @@ fn table(rows: &[Row]) -> String {
             cell(row.versions, |n| n.to_string()),
             cell(row.held_bytes, output::bytes),
             cell(row.observers, |n| n.to_string()),
+            cell(row.agreed.as_ref(), |agreed| match agreed.lag {
+                0 => agreed.step.to_string(),
+                lag => format!("{} (-{lag})", agreed.step),
+            }),
             cell(row.ranks, of_group),
         ]);
     }

@@ -9,6 +9,7 @@ mod hostbuffer;
 mod info;
 mod keep;
 mod ls;
+mod run;
 mod stats;
 mod view;
 mod watch;
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::View(args) => view::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Files(command) => files::run(command),
+        Command::Run(args) => run::run(&args),
         Command::Keep(args) => keep::run(&args),
         Command::Hostbuffer(args) => hostbuffer::run(&args),
         Command::Clean { dry_run } => clean::run(dry_run),

@@ -7,6 +7,7 @@ use ndarray::{Array2, Ix1, Ix2};
 use nix::sys::signal::Signal;
 use serde_json::json;
 use tcasm_checkpoint::Checkpoint;
+use tcasm_core::group::{AgreedAttrs, agreed_region};
 use tcasm_producer::{Field, Group, Producer};
 
 /// A group of two ranks, which have the upper and the lower rows of `u`.
@@ -250,6 +251,60 @@ fn info_describes_a_group_and_the_places_of_blocks() {
     assert!(text.starts_with(&head), "{text}");
     let text = good(&["info", &rank]).out;
     assert!(text.contains("5 x 5, at [3, 0] of 6 x 5"), "{text}");
+}
+
+/// Publishes an agreed step as an agent does.
+fn agree(group: &str, step: u64) -> Producer {
+    let attrs = AgreedAttrs {
+        group: group.to_owned(),
+        run: "one".to_owned(),
+        ranks: 2,
+        agents: 3,
+        newest: step,
+    };
+    let builder = Producer::builder(&agreed_region(group)).capacity(1 << 20);
+    let mut agent = builder.create().unwrap();
+    for (name, value) in attrs.attrs() {
+        agent.set_attr(name, value);
+    }
+    agent.publish(step, step as f64 / 2.0).unwrap();
+    agent
+}
+
+#[test]
+fn ls_and_info_show_the_agreed_step_and_how_far_it_is_behind() {
+    let (group, _ranks) = published("agreed");
+    assert_eq!(json(&["info", &group, "--json"])["agreed"], json!(null));
+    let agent = agree(&group, 3);
+    let expected = json!({
+        "step": 3, "time": 1.5, "run": "one", "lag": 2, "agents": 3, "alive": true
+    });
+    assert_eq!(json(&["info", &group, "--json"])["agreed"], expected);
+    let text = good(&["info", &group]).out;
+    assert!(
+        text.contains("agreed  step 3, t = 1.5, 2 steps behind, 3 agents"),
+        "{text}"
+    );
+    let rows = json(&["ls", "--json"]);
+    let names: Vec<_> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| &row["name"])
+        .collect();
+    assert!(!names.contains(&&json!(agreed_region(&group))), "{names:?}");
+    let row = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["name"] == group)
+        .unwrap();
+    assert_eq!(row["agreed"], expected);
+    let text = good(&["ls"]).out;
+    let line = text.lines().find(|line| line.starts_with(&group)).unwrap();
+    assert!(line.contains("3 (-2)"), "{line}");
+    drop(agent);
+    assert_eq!(json(&["info", &group, "--json"])["agreed"], json!(null));
 }
 
 #[test]

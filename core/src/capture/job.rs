@@ -5,6 +5,7 @@ use super::newest::Newest;
 use crate::format::pagemap::{Code, ZERO, is_zero};
 use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet, runs_of};
 use crate::planes::{Frames, Node, PlaneMemory};
+use crate::segments::Segments;
 use crate::sys::copy::Stores;
 use crate::testing::fault;
 use std::io;
@@ -26,10 +27,8 @@ pub enum Compare {
 /// The pieces to save, and where to save them.
 #[derive(Debug)]
 pub struct Job {
-    /// The first byte of live memory.
-    pub base: *const u8,
-    /// The size of a page in bytes.
-    pub page_size: usize,
+    /// Where the pages of live memory are. Pieces behind the gate lie in the region itself.
+    pub memory: Arc<Segments>,
     /// The chunk of each piece. There is at least one. First come the pieces of live memory, then
     /// those that are copied from the newest version, both in ascending order.
     pub chunks: Vec<usize>,
@@ -56,8 +55,8 @@ pub struct Job {
 impl Job {
     /// Returns the addresses of a piece.
     pub(super) fn addresses(&self, piece: usize) -> Range<usize> {
-        let bytes = CHUNK_PAGES * self.page_size;
-        let start = self.base as usize + self.chunks[piece] * bytes;
+        let bytes = CHUNK_PAGES * self.memory.page_size();
+        let start = self.memory.base() + self.chunks[piece] * bytes;
         start..start + bytes
     }
 
@@ -68,7 +67,8 @@ impl Job {
 
     /// Returns the piece of live memory that has `address`, if there is one.
     pub(super) fn piece_at(&self, address: usize) -> Option<usize> {
-        let chunk = address.wrapping_sub(self.base as usize) / (CHUNK_PAGES * self.page_size);
+        let bytes = CHUNK_PAGES * self.memory.page_size();
+        let chunk = address.wrapping_sub(self.memory.base()) / bytes;
         self.chunks[..self.live].binary_search(&chunk).ok()
     }
 
@@ -143,7 +143,7 @@ impl Job {
             // SAFETY: the frames belong to this sweep alone, and those of a piece to this thread
             // alone. Frames that are not fresh have memory. The caller promises that nobody writes
             // live memory.
-            unsafe { self.planes[plane].copy(self.base, pages, fresh, self.stores)? };
+            unsafe { self.planes[plane].copy(&self.memory, pages, fresh, self.stores)? };
         }
         Ok(())
     }
@@ -181,12 +181,11 @@ impl Job {
         let Some(from) = usize::from(code).checked_sub(1) else {
             return Err(io::Error::other("a page to copy is in no plane"));
         };
-        let base = self.planes[from].first_byte();
         // SAFETY: the newest version refers to the frames that are read. It stays until the sweep
         // has ended, so nobody writes them, and they have memory. The other frames belong to this
         // sweep alone, and those of a piece to this thread alone. Frames that are not fresh have
         // memory.
-        unsafe { self.planes[to].copy(base, pages, fresh, self.stores) }
+        unsafe { self.planes[to].copy_frames(&self.planes[from], pages, fresh, self.stores) }
     }
 
     /// Returns those of the pages `bits` of a chunk that are compared and equal to the newest
@@ -207,23 +206,25 @@ impl Job {
             return Ok(same);
         }
         let before = self.newest.chunk(chunk)?;
-        for i in runs_of(&maybe).flatten() {
-            let page = chunk * CHUNK_PAGES + i;
-            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
-            // that nobody writes it.
-            let now = unsafe {
-                std::slice::from_raw_parts(self.base.add(page * self.page_size), self.page_size)
+        let first = chunk * CHUNK_PAGES;
+        for run in runs_of(&maybe) {
+            let mut compare = |page: usize, now: &[u8]| {
+                let i = page - first;
+                let equal = match before.code(i)? {
+                    ZERO => is_zero(now),
+                    code => {
+                        let plane = &self.planes[usize::from(code) - 1];
+                        // SAFETY: the newest version refers to the frame, and stays until the sweep
+                        // has ended.
+                        unsafe { plane.page(page) == now }
+                    }
+                };
+                same[i / 64] |= u64::from(equal) << (i % 64);
+                Ok(())
             };
-            let equal = match before.code(i)? {
-                ZERO => is_zero(now),
-                code => {
-                    let plane = &self.planes[usize::from(code) - 1];
-                    // SAFETY: the newest version refers to the frame, and stays until the sweep has
-                    // ended.
-                    unsafe { plane.page(page) == now }
-                }
-            };
-            same[i / 64] |= u64::from(equal) << (i % 64);
+            let pages = first + run.start..first + run.end;
+            // SAFETY: the caller promises that the pages are readable and that nobody writes them.
+            unsafe { self.memory.look_at(&pages, &mut compare)? };
         }
         Ok(same)
     }

@@ -58,17 +58,12 @@ pub struct Sweep {
     ended: AtomicU64,
 }
 
-// SAFETY: `job.base` is live memory of a region that outlives the sweep, as promised to `new`. It
-// is only read, and only where the gate (or the caller's promise) keeps others from writing it.
-unsafe impl Send for Sweep {}
-// SAFETY: as for `Send`. All other members are shared by atomics and locks.
-unsafe impl Sync for Sweep {}
-
 impl Sweep {
     /// Creates a sweep over the pieces of `job`. `finish` is called when all of them are saved.
     ///
     /// # Safety
-    /// - `job.base` must be live memory that stays mapped until the sweep has ended.
+    /// - The pages of `job.memory` must stay mapped until the sweep has ended, unless they are
+    ///   adopted.
     /// - Nobody may write the pieces from this call until `gate` protects them; without a gate,
     ///   until the sweep has ended.
     /// - No version may refer to the frames of `job`, and nobody else may write them. Frames that

@@ -115,7 +115,8 @@ pub struct FieldDesc {
     pub mesh: Option<Mesh>,
     /// The free attributes.
     pub attrs: BTreeMap<String, Attr>,
-    /// The offset of the first byte in the region, a multiple of the page size.
+    /// The offset of the first byte in the region: a multiple of the page size, except for an
+    /// adopted array, which lies in its first page as it does in the memory of the program.
     pub offset: u64,
     /// True if checkpoints leave the field out: after a restart it is zero, and the program fills
     /// it.
@@ -143,6 +144,10 @@ pub struct FieldDesc {
     /// far from the origin, whatever the size of the cells is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_error: Option<f64>,
+    /// True if the memory of the field was unmapped, moved or replaced without a word to the
+    /// producer. The version has no values of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 impl FieldDesc {
@@ -168,6 +173,15 @@ impl FieldDesc {
             capacity: None,
             global: None,
             relative_error: None,
+            lost: false,
+        }
+    }
+
+    /// Returns the alignment that the offset of the field must have.
+    pub fn align(&self, page_size: u64) -> u64 {
+        match self.kind {
+            Kind::Array => self.dtype.align() as u64,
+            Kind::Raw { .. } => page_size,
         }
     }
 

@@ -62,6 +62,14 @@ impl DType {
         }
     }
 
+    /// Returns the alignment of one component in bytes.
+    pub const fn align(self) -> usize {
+        match self {
+            DType::C32 | DType::C64 => self.size() / 2,
+            _ => self.size(),
+        }
+    }
+
     /// Returns the name in numpy (`float64`, `complex64`, ...), which `--json` and messages use.
     pub const fn name(self) -> &'static str {
         match self {

@@ -45,18 +45,15 @@ pub enum TableError {
     /// Two fields have the same name.
     #[error("field {0:?} is twice in the field table")]
     Twice(String),
-    /// A field does not begin at the beginning of a page.
-    #[error(
-        "field {name:?} starts at offset {offset}, which is not a multiple of the page size \
-         {page_size}"
-    )]
+    /// The values of a field are not aligned.
+    #[error("field {name:?} starts at offset {offset}, which is not a multiple of {align}")]
     Unaligned {
         /// The name of the field.
         name: String,
         /// The offset of the field in the region.
         offset: u64,
-        /// The bytes per page.
-        page_size: u64,
+        /// The alignment that its values need.
+        align: u64,
     },
 }
 
@@ -99,12 +96,13 @@ fn check(fields: &[FieldDesc], region: u64, page_size: u64) -> Result<(), TableE
     let mut names = std::collections::HashSet::new();
     for field in fields {
         field.check_in(region)?;
-        if field.offset % page_size != 0 {
-            let (name, offset) = (field.name.clone(), field.offset);
+        let (align, offset) = (field.align(page_size), field.offset);
+        if !offset.is_multiple_of(align) {
+            let name = field.name.clone();
             return Err(TableError::Unaligned {
                 name,
                 offset,
-                page_size,
+                align,
             });
         }
         if !names.insert(&field.name) {

@@ -7,6 +7,7 @@ pub mod layout;
 pub mod lease;
 pub mod pagemap;
 pub mod protocol;
+pub mod report;
 pub mod stamp;
 pub mod stats;
 pub mod wire;

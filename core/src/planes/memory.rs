@@ -3,6 +3,7 @@
 use super::access::Access;
 use super::huge_chunks::HugeChunks;
 use crate::pageset::{CHUNK_PAGES, PageSet};
+use crate::segments::Segments;
 use crate::sys::copy::{Stores, copy};
 use crate::sys::live;
 use crate::sys::mem::{MapError, Mapping};
@@ -99,38 +100,59 @@ impl PlaneMemory {
         unsafe { std::slice::from_raw_parts(self.map.ptr().add(at), self.page_size) }
     }
 
-    /// Returns the address of the first frame.
-    pub fn first_byte(&self) -> *const u8 {
-        self.map.ptr()
-    }
-
-    /// Copies `pages` from live memory at `base`, or from another plane that begins there, into
-    /// their frames, with such stores. `fresh` is true if some frames have no memory yet.
+    /// Copies `pages` of live memory into their frames, with such stores. `fresh` is true if some
+    /// frames have no memory yet.
     ///
     /// # Safety
-    /// `base` must be the first byte of the region's live memory or of another plane. These pages
-    /// of it must be readable, and nobody may write them during the call. No version may refer to
-    /// the frames, and nobody else may write them. If `fresh` is false, all frames must have
-    /// memory.
+    /// The pages must be readable, unless they are adopted, and nobody may write them during the
+    /// call. No version may refer to the frames, and nobody else may write them. If `fresh` is
+    /// false, all frames must have memory.
     pub unsafe fn copy(
         &self,
-        base: *const u8,
+        live: &Segments,
         pages: Range<usize>,
         fresh: bool,
         stores: Stores,
     ) -> io::Result<()> {
-        let (at, len) = (pages.start * self.page_size, pages.len() * self.page_size);
-        assert!(at + len <= self.map.len());
+        let to = self.ready(&pages, fresh)?;
+        // SAFETY: the target is these frames, which have memory, so storing to it raises no SIGBUS.
+        // The caller promises the rest.
+        unsafe { live.copy(&pages, to, stores) }
+    }
+
+    /// Copies `pages` of another plane into their frames. `fresh` is true if some frames have no
+    /// memory yet.
+    ///
+    /// # Safety
+    /// A live version must refer to the pages of the other plane. The rest is as for
+    /// [`PlaneMemory::copy`].
+    pub unsafe fn copy_frames(
+        &self,
+        other: &PlaneMemory,
+        pages: Range<usize>,
+        fresh: bool,
+        stores: Stores,
+    ) -> io::Result<()> {
+        let to = self.ready(&pages, fresh)?;
+        let from = other.map.ptr().wrapping_add(pages.start * self.page_size);
+        assert!(pages.end * self.page_size <= other.map.len());
+        // SAFETY: both ranges lie inside their mappings, as checked here and in `ready`, and these
+        // do not overlap. The caller promises that nobody writes the source and that nobody else
+        // uses the target, which has memory.
+        unsafe { copy(from, to, pages.len() * self.page_size, stores) };
+        Ok(())
+    }
+
+    /// Returns the first byte of the frames of `pages`, which have memory from now on. `fresh` is
+    /// true if some have none yet.
+    fn ready(&self, pages: &Range<usize>, fresh: bool) -> io::Result<*mut u8> {
+        assert!(pages.end * self.page_size <= self.map.len());
         if fresh {
             // A system call allocates the memory, because it returns an error where there is none.
             // A store would raise a signal that ends the simulation.
-            self.allocate_for_copy(&pages)?;
+            self.allocate_for_copy(pages)?;
         }
-        // SAFETY: both ranges lie inside their mappings, which do not overlap. The caller promises
-        // that nobody writes the source and that nobody else uses the target. The target has
-        // memory, so storing to it raises no SIGBUS.
-        unsafe { copy(base.add(at), self.map.ptr().add(at), len, stores) };
-        Ok(())
+        Ok(self.map.ptr().wrapping_add(pages.start * self.page_size))
     }
 
     fn allocate_for_copy(&self, pages: &Range<usize>) -> io::Result<()> {

@@ -6,6 +6,7 @@ use super::memory::{PlaneError, PlaneMemory};
 use super::nodes::Nodes;
 use super::retention::Retention;
 use crate::pageset::{ChunkBits, PageSet};
+use crate::segments::Segments;
 use crate::sys::copy::Stores;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -108,13 +109,13 @@ impl Planes {
         self.memory.clone()
     }
 
-    /// Copies pages from live memory at `base` to `frames`. After an error some pages were copied,
-    /// and none of the frames is busy or held.
+    /// Copies pages of live memory to `frames`. After an error some pages were copied, and none of
+    /// the frames is busy or held.
     ///
     /// # Safety
-    /// `base` must be the region's live memory. It must be readable, and nobody may write it during
-    /// the call. No version may refer to the frames.
-    pub unsafe fn copy(&mut self, base: *const u8, frames: &Frames) -> io::Result<()> {
+    /// The pages must be readable, unless they are adopted, and nobody may write them during the
+    /// call. No version may refer to the frames.
+    pub unsafe fn copy(&mut self, live: &Segments, frames: &Frames) -> io::Result<()> {
         let fresh = self.hold(frames);
         let (half, mut copied) = (frames.len() / 2, 0);
         for (plane, run) in frames.runs() {
@@ -129,7 +130,7 @@ impl Planes {
             let done = unsafe {
                 self.planes[plane]
                     .memory
-                    .copy(base, run, is_fresh, Stores::Cached)
+                    .copy(live, run, is_fresh, Stores::Cached)
             };
             if done.is_err() {
                 self.unhold(frames);

@@ -2,6 +2,7 @@
 //! get memory.
 
 use super::memory::PlaneMemory;
+use crate::segments::Segments;
 use crate::sys::numa;
 use std::fmt::Debug;
 use std::io;
@@ -43,15 +44,13 @@ pub trait Topology: Debug + Send + Sync {
 /// The nodes of this machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    /// The address of live memory.
-    base: usize,
-    page_size: usize,
+    live: Arc<Segments>,
 }
 
 impl Machine {
-    /// Returns the nodes of this machine if there are several. Live memory is at `base`.
-    pub(crate) fn with_several_nodes(base: usize, page_size: usize) -> Option<Arc<dyn Topology>> {
-        numa::several().then(|| Arc::new(Machine { base, page_size }) as Arc<dyn Topology>)
+    /// Returns the nodes of this machine if there are several.
+    pub(crate) fn with_several_nodes(live: Arc<Segments>) -> Option<Arc<dyn Topology>> {
+        numa::several().then(|| Arc::new(Machine { live }) as Arc<dyn Topology>)
     }
 }
 
@@ -62,7 +61,7 @@ impl Topology for Machine {
     }
 
     fn live(&self, pages: &[usize]) -> io::Result<Vec<Option<Node>>> {
-        let addresses = pages.iter().map(|page| self.base + page * self.page_size);
+        let addresses = pages.iter().map(|page| self.live.address(*page));
         nodes_of(&addresses.collect::<Vec<_>>())
     }
 
@@ -108,8 +107,7 @@ mod tests {
         let pages = 1024;
         let memory = PlaneMemory::create("topology", pages, page_size()).unwrap();
         let machine = Machine {
-            base: memory.address(0),
-            page_size: page_size(),
+            live: Arc::new(Segments::new(memory.address(0), page_size())),
         };
         machine
             .bind(0, &memory, &[(0..512, 0), (512..pages, 0)])

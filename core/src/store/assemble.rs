@@ -60,7 +60,8 @@ impl Store {
         let bytes = |pages: usize| (pages * self.page_size()) as u64;
         let fresh = bytes(self.planes.fresh_pages(&reserved.frames));
         // As much as the version takes is left for the next one.
-        let left = self.bounds.bytes.saturating_sub(self.held_bytes() + fresh);
+        let bound = self.bounds.bytes - self.reserved_bytes();
+        let left = bound.saturating_sub(self.held_bytes() + fresh);
         let fits = left >= bytes(all.len()) && self.may_take(fresh);
         Ok((fits && !reserved.rest.is_empty()).then_some(reserved))
     }

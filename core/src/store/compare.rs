@@ -6,6 +6,7 @@ use crate::format::index::IndexError;
 use crate::format::pagemap::{ZERO, is_zero};
 use crate::pageset::PageSet;
 use crate::planes::Frames;
+use crate::segments::Segments;
 use crate::sys::copy::Stores;
 use std::sync::Arc;
 
@@ -17,21 +18,21 @@ impl Store {
     /// version, a page is unchanged if it is all zeros. The copiers help if there are many pages.
     ///
     /// # Safety
-    /// `base` must be the region's live memory, and stay mapped until the copiers have ended. The
-    /// pages must be readable, and nobody may write them during the call.
+    /// The pages must be readable, unless they are adopted, and nobody may write them during the
+    /// call.
     pub unsafe fn drop_unchanged(
         &self,
-        base: *const u8,
+        live: &Arc<Segments>,
         pages: &mut PageSet,
         copiers: &Copiers,
     ) -> Result<(), IndexError> {
         let many = pages.len() >= TOGETHER && self.in_flight.is_none();
         // SAFETY: the caller keeps the promises of this function, which are the same.
-        if many && unsafe { self.compare_together(base, pages, copiers) } {
+        if many && unsafe { self.compare_together(live, pages, copiers) } {
             return Ok(());
         }
         // SAFETY: as above.
-        unsafe { self.compare_alone(base, pages) }
+        unsafe { self.compare_alone(live, pages) }
     }
 
     /// Does the same with the copiers. Returns false, and changes nothing, if that fails.
@@ -40,14 +41,13 @@ impl Store {
     /// As for [`Store::drop_unchanged`].
     unsafe fn compare_together(
         &self,
-        base: *const u8,
+        live: &Arc<Segments>,
         pages: &mut PageSet,
         copiers: &Copiers,
     ) -> bool {
         let chunks: Vec<usize> = pages.chunk_numbers().iter().collect();
         let job = Job {
-            base,
-            page_size: self.page_size(),
+            memory: live.clone(),
             nodes: self.planes.nodes_of(&chunks),
             live: chunks.len(),
             chunks,
@@ -75,23 +75,24 @@ impl Store {
     ///
     /// # Safety
     /// As for [`Store::drop_unchanged`].
-    unsafe fn compare_alone(&self, base: *const u8, pages: &mut PageSet) -> Result<(), IndexError> {
-        let page_size = self.index()?.layout().page_size;
-        let newest = self.newest()?;
+    unsafe fn compare_alone(&self, live: &Segments, pages: &mut PageSet) -> Result<(), IndexError> {
+        let (newest, mut damage) = (self.newest()?, None);
         let candidates = pages.clone();
-        for page in candidates.iter() {
-            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
-            // that nobody writes it.
-            let now = unsafe { std::slice::from_raw_parts(base.add(page * page_size), page_size) };
-            let code = newest.map_or(Ok(ZERO), |map| map.code(page))?;
-            let same = match code {
-                ZERO => is_zero(now),
-                code => self.planes.page(usize::from(code) - 1, page) == now,
+        for run in candidates.runs() {
+            let mut compare = |page: usize, now: &[u8]| {
+                let same = match newest.map_or(Ok(ZERO), |map| map.code(page)) {
+                    Ok(ZERO) => is_zero(now),
+                    Ok(code) => self.planes.page(usize::from(code) - 1, page) == now,
+                    Err(error) => damage.replace(error).is_some(),
+                };
+                if same {
+                    pages.remove_range(page..page + 1);
+                }
+                Ok(())
             };
-            if same {
-                pages.remove_range(page..page + 1);
-            }
+            // SAFETY: the caller promises that the pages are readable and that nobody writes them.
+            let _ = unsafe { live.look_at(&run, &mut compare) }; // `compare` never fails
         }
-        Ok(())
+        damage.map_or(Ok(()), Err)
     }
 }

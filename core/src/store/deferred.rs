@@ -99,7 +99,7 @@ impl Store {
         if frames.len() * self.page_size() < SPREAD && capture.maybe.is_empty() {
             // SAFETY: the caller promises that nobody writes the pages. No version refers to the
             // frames, which were placed for this capture.
-            let copied = unsafe { self.planes.copy(capture.base, &frames) };
+            let copied = unsafe { self.planes.copy(&capture.live, &frames) };
             return copied.map(|()| same).map_err(|e| e.to_string());
         }
         let mut pages = capture.pages.clone();
@@ -185,8 +185,7 @@ impl Store {
         let fresh = self.planes.hold(&frames);
         Job {
             stores: Stores::of(frames.len() * self.page_size()),
-            base: capture.base,
-            page_size: self.page_size(),
+            memory: capture.live.clone(),
             nodes: self.planes.nodes_of(&chunks),
             chunks,
             live,

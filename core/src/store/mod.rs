@@ -4,6 +4,7 @@
 //! `state` holds the store itself, and its parts are beside it: `ring`, `recent`, `batch`, `handed`
 //! and `in_flight`. Each of the other files is one thing that the store does.
 
+mod appointed;
 mod assemble;
 mod audit;
 mod batch;
@@ -17,6 +18,7 @@ mod nodes;
 mod publish;
 mod recent;
 mod reclaim;
+mod reserve;
 mod retention;
 mod ring;
 mod rollback;
@@ -28,6 +30,7 @@ mod terms;
 mod tests;
 mod write;
 
+pub use appointed::RESERVED_VERSIONS;
 pub use handed::{FEWEST_VERSIONS, HandOverError};
 pub use in_flight::Settled;
 pub use rollback::{Patch, Recalled, Relocation};

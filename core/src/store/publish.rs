@@ -55,9 +55,9 @@ impl Store {
     /// visible when the last of these chunks is saved.
     ///
     /// # Safety
-    /// `capture.base` must be the region's live memory, and stay mapped until the version is
-    /// visible or given up. The captured pages must be readable, and nobody may write them during
-    /// the call. Deferred chunks must be watched by `capture.gate` and by nothing else.
+    /// The captured pages of `capture.live` must be readable, unless they are adopted, and stay
+    /// mapped until the version is visible or given up. Nobody may write them during the call.
+    /// Deferred chunks must be watched by `capture.gate` and by nothing else.
     pub unsafe fn publish(
         &mut self,
         stamp: &Stamp,
@@ -68,6 +68,24 @@ impl Store {
         if let Some(version) = self.capturing() {
             return Err(Skip::Capturing { version }.into());
         }
+        self.begin_step(stamp.step);
+        // SAFETY: the caller keeps the promises of this function, which are the same.
+        let published = unsafe { self.publish_step(stamp, capture, copiers, pinned) };
+        self.end_step();
+        published
+    }
+
+    /// Does the same, once it is known whether the step is appointed.
+    ///
+    /// # Safety
+    /// As for [`Store::publish`].
+    unsafe fn publish_step(
+        &mut self,
+        stamp: &Stamp,
+        capture: &Capture<'_>,
+        copiers: &Copiers,
+        pinned: &dyn Fn(u64) -> bool,
+    ) -> Result<Captured, NotPublished> {
         self.leave_out(capture.pages);
         // The newest version must stay until the new one is visible. It takes the place of one
         // version of the history, so one version less is kept here.
@@ -151,6 +169,7 @@ impl Store {
         // SAFETY: the caller keeps the promises of `publish`, which are the same.
         let copied = unsafe { self.copy_now(capture, now, copiers) };
         let same = copied.map_err(|error| Skip::NoMemory { error })?;
+        (capture.still_there)(capture.pages).map_err(|error| Skip::NoMemory { error })?;
         fault::pass("copied");
         reserved.found_unchanged(capture, &same);
         Ok(Copied { reserved, same })

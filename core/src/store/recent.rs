@@ -89,6 +89,12 @@ impl Recent {
 
     /// Forgets what is known of `pages`: how they changed so far says nothing about the future.
     pub(super) fn forget(&mut self, pages: &PageSet) {
+        self.vacate(pages);
+        self.unsettled = UNSETTLED;
+    }
+
+    /// Forgets `pages`, which no field has any more.
+    pub(super) fn vacate(&mut self, pages: &PageSet) {
         for set in [
             &mut self.young,
             &mut self.old,
@@ -98,7 +104,6 @@ impl Recent {
         ] {
             set.subtract(pages);
         }
-        self.unsettled = UNSETTLED;
     }
 
     fn end_generation(&mut self) {

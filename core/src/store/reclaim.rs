@@ -18,6 +18,7 @@ impl Store {
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<usize, NotPublished> {
         let most = self.most_versions();
+        let most = most.saturating_sub(self.reserved_versions()?).max(1);
         if self.live.len() >= most {
             self.reclaim_beyond(most - 1, pinned)?;
         }

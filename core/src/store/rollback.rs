@@ -11,6 +11,7 @@ use crate::format::index::IndexError;
 use crate::format::pagemap::{Code, PageMap, Run, ZERO, is_zero};
 use crate::format::stamp::Stamp;
 use crate::pageset::PageSet;
+use crate::segments::Segments;
 use std::io;
 
 /// A live version that can be rolled back to.
@@ -101,30 +102,34 @@ impl Store {
     /// are live pages of the field. Of these, only pages whose bytes differ are copied.
     ///
     /// # Safety
-    /// `base` must be the region's live memory. The pages must be readable, and nobody may write
-    /// them during the call.
+    /// The pages must be readable, unless they are adopted, and nobody may write them during the
+    /// call.
     pub unsafe fn differing(
         &self,
         version: &Recalled,
-        base: *const u8,
+        live: &Segments,
         pages: &PageSet,
         place: &Relocation,
     ) -> Result<Patch, IndexError> {
         let map = PageMap::new(*self.index()?, version.slot);
         let (mut patch, size) = (Patch::default(), self.planes.page_size());
-        for live in pages.iter() {
-            let i = live - place.to;
+        for here in pages.iter() {
+            let i = here - place.to;
             let (page, len) = (place.from + i, size.min(place.bytes - i * size));
             let code = map.code(page)?;
-            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
-            // that nobody writes it.
-            let now = unsafe { std::slice::from_raw_parts(base.add(live * size), len) };
-            let same = match code {
-                ZERO => is_zero(now),
-                code => &self.planes.page(usize::from(code) - 1, page)[..len] == now,
+            // A page that cannot be read differs.
+            let mut same = false;
+            let mut compare = |_, now: &[u8]| {
+                same = match code {
+                    ZERO => is_zero(&now[..len]),
+                    code => self.planes.page(usize::from(code) - 1, page)[..len] == now[..len],
+                };
+                Ok(())
             };
+            // SAFETY: the caller promises that the page is readable and that nobody writes it.
+            let _ = unsafe { live.look_at(&(here..here + 1), &mut compare) }; // never fails
             if !same {
-                patch.push(live, page, code);
+                patch.push(here, page, code);
             }
         }
         Ok(patch)
@@ -146,7 +151,7 @@ impl Store {
     ///
     /// # Safety
     /// As for [`Store::rewrite`].
-    pub unsafe fn begin_anew(&mut self, base: *mut u8, buffers: &[usize]) -> io::Result<()> {
+    pub unsafe fn begin_anew(&mut self, live: &Segments, buffers: &[usize]) -> io::Result<()> {
         let mut before = Patch::default();
         for buffer in buffers {
             let (pages, plane) = self.location(*buffer);
@@ -154,7 +159,7 @@ impl Store {
             if let Err(error) = unsafe { self.rewrite(*buffer) } {
                 // SAFETY: the buffers in `before` were begun anew, so no version has the frames
                 // that are written. The newest version still has the frames that are read.
-                unsafe { self.put_back(base, &before) };
+                let _ = unsafe { self.put_back(live, &before) }; // no page of it is adopted
                 return Err(error);
             }
             let code = plane as Code + 1;
@@ -163,32 +168,24 @@ impl Store {
         Ok(())
     }
 
-    /// Copies the pages of `patch` into live memory.
+    /// Copies the pages of `patch` into live memory. It is an error if a page of an adopted array
+    /// cannot be written.
     ///
     /// # Safety
-    /// `base` must be the region's live memory. The pages that are written must be writable, must
-    /// belong to no version, and nothing may be borrowed from them. No version may have been
-    /// reclaimed since the patch was made.
-    pub unsafe fn put_back(&self, base: *mut u8, patch: &Patch) {
-        let size = self.planes.page_size();
+    /// The pages that are written must be writable, unless they are adopted. They must belong to no
+    /// version, and nothing may be borrowed from them. No version may have been reclaimed since the
+    /// patch was made.
+    pub unsafe fn put_back(&self, live: &Segments, patch: &Patch) -> io::Result<()> {
+        let zeros = vec![0; self.planes.page_size()];
         for Piece { from, to } in &patch.pieces {
             for (i, page) in from.pages.clone().enumerate() {
-                // SAFETY: the page lies inside live memory: it was compared there, or it belongs to
-                // a handed-over buffer.
-                let live = unsafe { base.add((to + i) * size) };
-                match from.plane() {
-                    // SAFETY: this is one page of live memory. The caller promises that it is
-                    // writable and that nothing is borrowed from it.
-                    None => unsafe { live.write_bytes(0, size) },
-                    Some(plane) => {
-                        let bytes = self.planes.page(plane, page);
-                        // SAFETY: the target is as above. The two do not overlap: the source is a
-                        // version's frame, while live memory is private or consists of frames that
-                        // no version has.
-                        unsafe { live.copy_from_nonoverlapping(bytes.as_ptr(), size) }
-                    }
-                }
+                let bytes = from.plane().map(|plane| self.planes.page(plane, page));
+                // SAFETY: these are a whole page. The caller promises that it is writable and that
+                // nothing is borrowed from it. It is not the source, which is a version's frame,
+                // while live memory is private or consists of frames that no version has.
+                unsafe { live.write(to + i, bytes.unwrap_or(&zeros))? }
             }
         }
+        Ok(())
     }
 }

@@ -47,7 +47,8 @@ impl Store {
     }
 
     fn lack(&self, needed: u64) -> Option<Lack> {
-        let (held, bound) = (self.held_bytes(), self.bounds.bytes);
+        let held = self.held_bytes();
+        let bound = self.bounds.bytes - self.reserved_bytes();
         let over = (held + needed).saturating_sub(bound);
         if off(Guard::Bound) {
             return None;

@@ -6,6 +6,7 @@ use crate::format::index::IndexError;
 use crate::format::pagemap::ZERO;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::planes::{Becoming, PlaneMemory};
+use crate::segments::Segments;
 use crate::sys::room;
 use std::io;
 use std::ops::Range;
@@ -105,24 +106,26 @@ impl Store {
     /// plane.
     ///
     /// # Safety
-    /// `base` must be the region's live memory. The pages must be readable, and nobody may write
-    /// them during the call. The newest version must have them in `plane`.
+    /// The pages must be readable, and nobody may write them during the call. The newest version
+    /// must have them in `plane`.
     pub unsafe fn differing_pages(
         &self,
-        base: *const u8,
+        live: &Segments,
         chunk: usize,
         plane: usize,
         bits: &ChunkBits,
     ) -> PageSet {
-        let size = self.planes.page_size();
         let mut differing = PageSet::new(self.index().map_or(0, |i| i.layout().pages));
-        for page in runs_of(bits).flatten().map(|i| chunk * CHUNK_PAGES + i) {
-            // SAFETY: the page lies inside live memory. The caller promises that it is readable and
-            // that nobody writes it.
-            let now = unsafe { std::slice::from_raw_parts(base.add(page * size), size) };
-            if self.planes.page(plane, page) != now {
-                differing.insert(page);
-            }
+        for run in runs_of(bits) {
+            let pages = chunk * CHUNK_PAGES + run.start..chunk * CHUNK_PAGES + run.end;
+            let mut compare = |page: usize, now: &[u8]| {
+                if self.planes.page(plane, page) != now {
+                    differing.insert(page);
+                }
+                Ok(())
+            };
+            // SAFETY: the caller promises that the pages are readable and that nobody writes them.
+            let _ = unsafe { live.look_at(&pages, &mut compare) }; // `compare` never fails
         }
         differing
     }

@@ -1,5 +1,6 @@
 //! The state of a store: its planes, its index and its live versions.
 
+use super::appointed::Reserve;
 use super::batch::Compaction;
 use super::handed::HandOvers;
 use super::in_flight::{InFlight, Settled};
@@ -10,6 +11,7 @@ use crate::format::index::{HeaderInfo, IndexError, IndexWriter};
 use crate::format::layout::Layout;
 use crate::format::pagemap::{PageMap, ZERO};
 use crate::planes::{Frames, Machine, Planes};
+use crate::segments::Segments;
 use crate::sys::heap;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
@@ -22,6 +24,8 @@ pub struct Store {
     pub(super) index_object: Object,
     pub(super) index_map: Arc<Mapping>,
     pub(super) planes: Planes,
+    /// Where the pages of live memory are.
+    pub(super) segments: Arc<Segments>,
     /// The version whose capture is still running.
     pub(super) in_flight: Option<InFlight>,
     /// The result of the last capture that ended, until the producer asks for it.
@@ -33,6 +37,7 @@ pub struct Store {
     pub(super) recent: Recent,
     pub(super) handovers: HandOvers,
     pub(super) compaction: Compaction,
+    pub(super) reserve: Reserve,
 }
 
 impl Store {
@@ -53,13 +58,15 @@ impl Store {
         // stays valid.
         IndexWriter::create(unsafe { index_map.words() }, layout, info)?;
         let mut planes = Planes::create(&info.name, pages, page_size, bounds.versions)?;
-        if let Some(machine) = Machine::with_several_nodes(info.base as usize, page_size) {
+        let segments = Arc::new(Segments::new(info.base as usize, page_size));
+        if let Some(machine) = Machine::with_several_nodes(segments.clone()) {
             planes.set_topology(machine);
         }
         Ok(Store {
             index_object,
             index_map: Arc::new(index_map),
             planes,
+            segments,
             in_flight: None,
             settled: None,
             bounds,
@@ -68,6 +75,7 @@ impl Store {
             recent: Recent::new(pages),
             handovers: Default::default(),
             compaction: Default::default(),
+            reserve: Reserve::default(),
         })
     }
 
@@ -88,6 +96,11 @@ impl Store {
     /// Returns the bytes of memory that the planes hold.
     pub fn held_bytes(&self) -> u64 {
         self.planes.held_bytes()
+    }
+
+    /// Returns where the pages of live memory are.
+    pub fn segments(&self) -> &Arc<Segments> {
+        &self.segments
     }
 
     /// Returns the largest number of live versions, which is also the number of planes.

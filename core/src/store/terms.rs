@@ -5,8 +5,10 @@ use crate::format::index::IndexError;
 use crate::format::layout::LayoutError;
 use crate::pageset::PageSet;
 use crate::planes::PlaneError;
+use crate::segments::Segments;
 use crate::sys::mem::MapError;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The bounds on versions and on their memory (I7).
@@ -22,8 +24,8 @@ pub struct Bounds {
 
 /// The pages that `publish` captures, and where they are.
 pub struct Capture<'a> {
-    /// The first byte of live memory.
-    pub base: *const u8,
+    /// Where the pages of live memory are.
+    pub live: Arc<Segments>,
     /// The pages to capture.
     pub pages: &'a PageSet,
     /// Those of `pages` that are captured after the call, behind the gate. They make up whole
@@ -37,6 +39,11 @@ pub struct Capture<'a> {
     /// The handed-over buffers that become part of the version: those that were rewritten and are
     /// bound to fields.
     pub handed: &'a [usize],
+    /// Pages that belong to no field any more. They are zeros in the version, without memory.
+    pub vacated: &'a [Range<usize>],
+    /// Called with the pages that were copied, before the version can become visible. An error
+    /// says that some of them may not be live memory any more.
+    pub still_there: &'a dyn Fn(&PageSet) -> Result<(), String>,
     /// The number of observers for which chunks may be assembled. 0: no chunk is assembled, so the
     /// version is visible when the call returns, unless chunks are deferred.
     pub observers: usize,
@@ -54,6 +61,7 @@ impl<'a> Capture<'a> {
     pub(super) fn of_pages(&self, pages: &'a PageSet) -> Capture<'a> {
         Capture {
             pages,
+            live: self.live.clone(),
             visible: self.visible.clone(),
             ..*self
         }

@@ -17,6 +17,7 @@ use crate::format::pagemap::{Code, PageMap, ZERO};
 use crate::format::stamp::Stamp;
 use crate::pageset::{CHUNK_PAGES, ChunkBits, ChunkSet, PageSet};
 use crate::planes::{Frames, Gather};
+use crate::segments::Segments;
 use crate::testing::nodes::Pretended;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -500,6 +501,10 @@ fn stamp(version: u64) -> Stamp {
     }
 }
 
+fn segments(live: &[u8]) -> Arc<Segments> {
+    Arc::new(Segments::new(live.as_ptr().expose_provenance(), PAGE))
+}
+
 fn capture<'a>(
     live: &[u8],
     pages: &'a PageSet,
@@ -507,7 +512,9 @@ fn capture<'a>(
     maybe: &'a PageSet,
 ) -> Capture<'a> {
     Capture {
-        base: live.as_ptr(),
+        live: segments(live),
+        vacated: &[],
+        still_there: &|_| Ok(()),
         pages,
         deferred,
         maybe,

@@ -6,8 +6,9 @@ use crate::format::index::{IndexError, IndexWriter};
 use crate::format::pagemap::{Code, Entry, PageMap, ZERO};
 use crate::format::protocol;
 use crate::format::stamp::Stamp;
-use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet};
 use crate::planes::Frames;
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Store {
@@ -29,6 +30,8 @@ impl Store {
             frames.union(gathered);
             changed.union(&chunks);
         }
+        let vacated = self.vacated(capture.vacated);
+        changed.union(&vacated.chunk_numbers());
         let before = self.ring.begin(slot, &changed);
         let index = self.index()?;
         let previous = self.newest()?;
@@ -39,7 +42,10 @@ impl Store {
                 let mut root = old.map_or(Entry::Whole(ZERO).encode(), |old| old[k].load(Relaxed));
                 if changed.contains(chunk) {
                     let old = Entry::decode(root, index.layout().slots)?;
-                    root = self.write_chunk(index, chunk, old, &frames)?.encode();
+                    let vacated = vacated.chunk(chunk);
+                    root = self
+                        .write_chunk(index, chunk, old, (&frames, vacated))?
+                        .encode();
                     write_changed(index, slot, chunk, capture)?;
                 }
                 new[k].store(root, Relaxed);
@@ -50,14 +56,26 @@ impl Store {
         index.set_head(slot, stamp, capture.pages.len() as u64, capture.now)
     }
 
-    /// Returns the entry of a chunk after its pages in `frames` were captured. The entry is whole
-    /// if one plane has all of the chunk. Otherwise the chunk's page map is written to a free leaf.
+    /// Returns the pages that no field has any more, and forgets how they changed.
+    fn vacated(&mut self, runs: &[Range<usize>]) -> PageSet {
+        let mut vacated = PageSet::new(self.planes.pages());
+        runs.iter()
+            .for_each(|run| vacated.insert_range(run.clone()));
+        if !vacated.is_empty() {
+            self.recent.vacate(&vacated);
+        }
+        vacated
+    }
+
+    /// Returns the entry of a chunk after its pages in `frames` were captured, and its vacated
+    /// pages became zeros. The entry is whole if one plane has all of the chunk. Otherwise the
+    /// chunk's page map is written to a free leaf.
     fn write_chunk(
         &self,
         index: IndexWriter<'_>,
         chunk: usize,
         old: Entry,
-        frames: &Frames,
+        (frames, vacated): (&Frames, &ChunkBits),
     ) -> Result<Entry, IndexError> {
         let pages = index.layout().pages_in(chunk);
         let all =
@@ -79,6 +97,7 @@ impl Store {
                 codes[run].fill(plane as Code + 1);
             }
         }
+        crate::pageset::runs_of(vacated).for_each(|run| codes[run].fill(ZERO));
         if codes[..pages].iter().all(|c| *c == codes[0]) {
             return Ok(Entry::Whole(codes[0]));
         }

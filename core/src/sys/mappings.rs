@@ -1,7 +1,7 @@
 //! Asks the kernel which mappings lie at addresses of this process: one request per mapping since
 //! Linux 6.11, and before by reading the list of all.
 
-use linux_raw_sys::general::procmap_query;
+use linux_raw_sys::general::{procmap_query, procmap_query_flags};
 use nix::errno::Errno;
 use std::fs::File;
 use std::io;
@@ -36,6 +36,18 @@ pub struct Mappings(File);
 struct Mapping {
     range: Range<usize>,
     system_v: bool,
+    access: Access,
+}
+
+/// What the mappings at a range of addresses have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// True if all of it can be read and written.
+    pub writable: bool,
+    /// True if a part is shared with other mappings, through which it can change.
+    pub shared: bool,
+    /// True if a part is backed by a file, so that pages which are not in memory may have values.
+    pub file: bool,
 }
 
 impl Mappings {
@@ -59,6 +71,26 @@ impl Mappings {
         } else {
             Memory::Mapped
         })
+    }
+
+    /// Returns how the mappings in the range can be used, or the first address that is not mapped.
+    pub fn access(&self, range: &Range<usize>) -> io::Result<Result<Access, usize>> {
+        let mut all = Access {
+            writable: true,
+            shared: false,
+            file: false,
+        };
+        let mut at = range.start;
+        while at < range.end {
+            let Some(Mapping { range, access, .. }) = self.at(at)? else {
+                return Ok(Err(at));
+            };
+            at = range.end;
+            all.writable &= access.writable;
+            all.shared |= access.shared;
+            all.file |= access.file;
+        }
+        Ok(Ok(all))
     }
 
     /// Returns the mapping that contains the address.
@@ -88,9 +120,19 @@ impl Mappings {
         Ok(Mapping {
             range: query.vma_start as usize..query.vma_end as usize,
             system_v: name.starts_with(SYSTEM_V),
+            access: Access {
+                writable: query.vma_flags & (READABLE | WRITABLE) == READABLE | WRITABLE,
+                shared: query.vma_flags & SHARED != 0,
+                file: query.inode != 0,
+            },
         })
     }
 }
+
+/// The flags of a mapping in the answer to a query.
+const READABLE: u64 = procmap_query_flags::PROCMAP_QUERY_VMA_READABLE as u64;
+const WRITABLE: u64 = procmap_query_flags::PROCMAP_QUERY_VMA_WRITABLE as u64;
+const SHARED: u64 = procmap_query_flags::PROCMAP_QUERY_VMA_SHARED as u64;
 
 const EMPTY: procmap_query = procmap_query {
     size: 0,
@@ -121,10 +163,18 @@ fn parse(line: &str) -> Option<Mapping> {
     let (start, rest) = line.split_once('-')?;
     let (end, rest) = rest.split_once(' ')?;
     let hex = |digits| usize::from_str_radix(digits, 16).ok();
-    let name = rest.split_whitespace().nth(4).unwrap_or_default();
+    // The permissions, the offset, the device, the number of the file, and its name.
+    let mut words = rest.split_whitespace();
+    let (permissions, inode) = (words.next()?, words.nth(2)?);
+    let name = words.next().unwrap_or_default();
     Some(Mapping {
         range: hex(start)?..hex(end)?,
         system_v: name.as_bytes().starts_with(SYSTEM_V),
+        access: Access {
+            writable: permissions.starts_with("rw"),
+            shared: permissions.ends_with('s'),
+            file: inode != "0",
+        },
     })
 }
 
@@ -135,11 +185,43 @@ mod tests {
 
     /// Checks an answer of both ways.
     fn found(address: usize) -> Option<(Range<usize>, bool)> {
-        let pair = |m: Mapping| (m.range, m.system_v);
-        let listed = in_list(address).unwrap().map(pair);
-        let asked = Mappings::open().unwrap().at(address).unwrap().map(pair);
+        let all = |m: Mapping| (m.range, m.system_v, m.access);
+        let listed = in_list(address).unwrap().map(all);
+        let asked = Mappings::open().unwrap().at(address).unwrap().map(all);
         assert_eq!(asked, listed, "{address:#x}");
-        asked
+        asked.map(|(range, system_v, _)| (range, system_v))
+    }
+
+    #[test]
+    fn access_is_that_of_all_mappings_in_the_range() {
+        let page = page_size();
+        let memory = Reserved::reserve(4 * page).unwrap();
+        let at = |i: usize| memory.addr() + i * page;
+        // SAFETY: nothing is borrowed from the reservation.
+        unsafe { memory.put_zero(page, page, true) }.unwrap();
+        static mut STATIC: [u8; 3] = [1, 2, 3];
+        let object = crate::sys::object::Object::create("shared", page as u64).unwrap();
+        let shared = Reserved::shared(std::os::fd::AsFd::as_fd(&object), page, true).unwrap();
+        let look = |range: Range<usize>| {
+            found(range.start);
+            Mappings::open().unwrap().access(&range).unwrap()
+        };
+        let access = |writable, shared, file| {
+            Ok(Access {
+                writable,
+                shared,
+                file,
+            })
+        };
+        assert_eq!(look(at(1)..at(2)), access(true, false, false));
+        assert_eq!(look(at(1)..at(3)), access(false, false, false));
+        let start = (&raw const STATIC).addr();
+        assert_eq!(look(start..start + 3), access(true, false, true));
+        let start = shared.addr();
+        assert_eq!(look(start..start + page), access(true, true, true));
+        // SAFETY: nothing is borrowed from the reservation.
+        assert_eq!(unsafe { libc::munmap(at(2) as *mut _, page) }, 0);
+        assert_eq!(look(at(1)..at(4)), Err(at(2)));
     }
 
     #[test]

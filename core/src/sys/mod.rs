@@ -1,5 +1,6 @@
 //! System calls. This is the only folder with system calls, and it has most of the unsafe code.
 
+pub mod checked;
 pub mod closer;
 pub mod copy;
 pub mod dma;

@@ -40,15 +40,30 @@ fn without_signals<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
 /// the limit on file sizes (RLIMIT_FSIZE). The signal would end the program, which may not even
 /// know about the file. `write` still gets the error EFBIG.
 pub fn without_file_size_signal<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let signal = SigSet::from(Signal::SIGXFSZ);
+    without_signal(Signal::SIGXFSZ, libc::EFBIG, write)
+}
+
+/// Runs `write` without the signal SIGPIPE, which the kernel sends to a thread that writes to a
+/// pipe that nobody reads. `write` still gets the error EPIPE.
+pub fn without_pipe_signal<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    without_signal(Signal::SIGPIPE, libc::EPIPE, write)
+}
+
+/// Runs `write` without a signal that the kernel sends together with the error `errno`.
+fn without_signal<T>(
+    signal: Signal,
+    errno: i32,
+    write: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    let set = SigSet::from(signal);
     // If blocking the signal is refused, the write is tried nevertheless.
-    let Ok(old) = signal.thread_swap_mask(SigmaskHow::SIG_BLOCK) else {
+    let Ok(old) = set.thread_swap_mask(SigmaskHow::SIG_BLOCK) else {
         return write();
     };
     let result = write();
-    let sent = matches!(&result, Err(e) if e.raw_os_error() == Some(libc::EFBIG));
-    if sent && !old.contains(Signal::SIGXFSZ) {
-        take_pending(&signal);
+    let sent = matches!(&result, Err(e) if e.raw_os_error() == Some(errno));
+    if sent && !old.contains(signal) {
+        take_pending(&set);
     }
     let _ = old.thread_set_mask();
     result

@@ -213,12 +213,30 @@ pub fn unwatch(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
 
 /// Registers `range`, so that writes are noticed once its pages are protected. This protects none.
 pub fn register(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
+    requests(uffd, range).map(drop)
+}
+
+/// Does the same as [`register`], but refuses reserved huge pages: the kernel reports a page of
+/// them that the program has dropped as not written.
+pub fn register_small(uffd: &Uffd, range: &Range<usize>) -> io::Result<()> {
+    // The kernel offers to fill missing pages with zeros in all other memory.
+    if requests(uffd, range)? & 1 << raw::_UFFDIO_ZEROPAGE != 0 {
+        return Ok(());
+    }
+    let _ = unwatch(uffd, range);
+    let text = "it consists of reserved huge pages, whose stores cannot be tracked";
+    Err(io::Error::new(io::ErrorKind::Unsupported, text))
+}
+
+/// Registers `range`. Returns the requests that can be made for it, a bit for the number of each.
+fn requests(uffd: &Uffd, range: &Range<usize>) -> io::Result<u64> {
     let mut register = raw::uffdio_register {
         range: raw_range(range),
         mode: raw::UFFDIO_REGISTER_MODE_WP.into(),
         ioctls: 0,
     };
-    ask(uffd, &REGISTER, &mut register)
+    ask(uffd, &REGISTER, &mut register)?;
+    Ok(register.ioctls)
 }
 
 /// Write-protects the pages of a registered range.

@@ -33,6 +33,14 @@ pub enum Guard {
     RefuseDescriptors,
     /// I8: descriptors from untrusted peers are closed on a thread that nothing waits for.
     CloseElsewhere,
+    /// I12: the first and the last page of an adopted array are compared in every version.
+    AdoptedEdges,
+    /// I12: an adopted array is looked for before and after it is copied.
+    AdoptedGone,
+    /// I12: bytes beside an adopted array are left out.
+    AdoptedOnly,
+    /// I13: slots and memory are kept free for appointed steps.
+    KeepReserve,
 }
 
 #[cfg(feature = "sabotage")]

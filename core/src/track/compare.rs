@@ -30,6 +30,10 @@ impl Tracker for Compare {
         self.live.tracked()
     }
 
+    fn beside(&self, span: Span) -> Box<dyn Tracker> {
+        Box::new(Compare::new(span))
+    }
+
     unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.live.track(pages);
         Ok(())
@@ -44,6 +48,14 @@ impl Tracker for Compare {
 
     fn settle(&mut self, _captured: &PageSet) -> Result<(), TrackError> {
         self.live.check_process()
+    }
+
+    fn check(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.live.check_pages(pages)
+    }
+
+    fn forget(&mut self, pages: &Range<usize>) {
+        self.live.forget(pages);
     }
 
     fn pin(&mut self, pages: Range<usize>) {

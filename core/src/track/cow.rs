@@ -7,6 +7,7 @@
 //! So it happens only in `settle`. Ranges that could not be stored keep their copies, and so do
 //! pages that are locked for DMA. A page that is not armed is only reported once more.
 
+use super::compare::Compare;
 use super::kind::TrackerKind;
 use super::live::Live;
 use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
@@ -80,6 +81,11 @@ impl Tracker for Cow {
         self.live.tracked()
     }
 
+    /// Copy on write replaces pages, so memory of others is compared.
+    fn beside(&self, span: Span) -> Box<dyn Tracker> {
+        Box::new(Compare::new(span))
+    }
+
     unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.live.track(pages);
         Ok(())
@@ -112,6 +118,14 @@ impl Tracker for Cow {
         }
         self.copies.clear();
         Ok(())
+    }
+
+    fn check(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.live.check_pages(pages)
+    }
+
+    fn forget(&mut self, pages: &Range<usize>) {
+        self.live.forget(pages);
     }
 
     fn pin(&mut self, pages: Range<usize>) {

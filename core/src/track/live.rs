@@ -56,6 +56,17 @@ impl Live {
             .map_err(failed("a part of live memory was unmapped"))
     }
 
+    /// Returns an error if some of `pages` are not mapped.
+    pub fn check_pages(&self, pages: &Range<usize>) -> Result<(), TrackError> {
+        live::check_mapped(&self.span.addresses(pages)).map_err(failed("a part was unmapped"))
+    }
+
+    /// Records that `pages` are not tracked any more.
+    pub fn forget(&mut self, pages: &Range<usize>) {
+        self.tracked.remove_range(pages.clone());
+        self.pinned.remove_range(pages.clone());
+    }
+
     /// Returns an error in a forked child.
     pub fn check_process(&self) -> Result<(), TrackError> {
         if self.process.is_current() {

@@ -1,10 +1,12 @@
 //! Live memory with its tracker: maps memory that is tracked from the start, and shares parts of it
 //! with planes.
 
+use super::adopted::{AdoptError, AdoptedArrays, Adoption};
 use super::create::create;
 use super::kind::TrackerKind;
 use super::tracker::{Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
+use crate::segments::{Segment, Segments};
 use crate::sys::fork::Process;
 use crate::sys::huge::is_huge_in;
 use crate::sys::live::{self, Backing};
@@ -12,10 +14,12 @@ use crate::sys::pagemap::{NOT_COPIED, OF_THE_FILE, Question, WrittenScan};
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 /// A reservation of addresses, the memory that is mapped there, and its tracker.
 pub struct TrackedMemory {
     tracker: Box<dyn Tracker>,
+    adopted: AdoptedArrays,
     span: Span,
     /// The scan for private copies and huge pages. It is opened when it is first needed.
     copies: Option<WrittenScan>,
@@ -39,13 +43,20 @@ impl TrackedMemory {
         Ok(unsafe { Self::with(tracker, span) })
     }
 
+    /// Adopts arrays into `segments` from now on. None may be adopted yet.
+    pub fn adopt_into(&mut self, segments: Arc<Segments>) {
+        self.adopted = AdoptedArrays::new(segments);
+    }
+
     /// Uses `tracker`, which tracks nothing yet, for `span`.
     ///
     /// # Safety
     /// As for [`create`](Self::create), and the tracker must have been created for the same span.
     pub(super) unsafe fn with(tracker: Box<dyn Tracker>, span: Span) -> Self {
+        let segments = Arc::new(Segments::new(span.base, span.page_size));
         TrackedMemory {
             tracker,
+            adopted: AdoptedArrays::new(segments),
             span,
             copies: None,
             huge: false,
@@ -121,6 +132,27 @@ impl TrackedMemory {
     /// Returns the tracker.
     pub fn tracker(&mut self) -> &mut dyn Tracker {
         &mut *self.tracker
+    }
+
+    /// Adopts an array that the program had already.
+    pub fn adopt(&mut self, segment: Segment) -> Result<Adoption, AdoptError> {
+        self.adopted.adopt(&*self.tracker, segment, self.span.pages)
+    }
+
+    /// Returns the adopted arrays.
+    pub fn adopted(&mut self) -> &mut AdoptedArrays {
+        &mut self.adopted
+    }
+
+    /// Notes that a device may write `pages`. See [`Tracker::pin`].
+    pub fn pin(&mut self, pages: &Range<usize>) {
+        self.tracker.pin(pages.clone());
+        self.adopted.pin(pages);
+    }
+
+    /// Returns how many pages are tracked, adopted ones included.
+    pub fn tracked_pages(&self) -> usize {
+        self.mapped().len() + self.adopted.pages()
     }
 
     /// Returns the pages that were mapped.

@@ -1,6 +1,7 @@
 //! Trackers, which find the pages that the producer wrote, the memory that they track, and the
 //! probe that chooses a tracker.
 
+mod adopted;
 mod behaviour;
 mod compare;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod tracker;
 mod trial_producer;
 mod uffd_async;
 
+pub use adopted::{AdoptError, AdoptedArrays, Adoption, Gone};
 pub use grant::Grant;
 pub use kind::{TrackerKind, UnknownTracker};
 pub use memory::TrackedMemory;

@@ -6,7 +6,8 @@ use crate::sys::live::Backing;
 use std::io;
 use std::ops::Range;
 
-/// The address range of live memory: `pages` pages of `page_size` bytes from address `base`.
+/// The address range of live memory: `pages` pages of `page_size` bytes from address `base`. Of an
+/// adopted array, `base` is where the region would begin if it lay around the array, and may wrap.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     /// First address; a multiple of the page size.
@@ -20,14 +21,15 @@ pub struct Span {
 impl Span {
     /// Returns the addresses of `pages`.
     pub fn addresses(&self, pages: &Range<usize>) -> Range<usize> {
-        let at = |page: usize| self.base + page * self.page_size;
+        let at = |page: usize| self.base.wrapping_add(page * self.page_size);
         at(pages.start)..at(pages.end)
     }
 
     /// Returns the pages that lie at `addresses`, wholly or in part.
     pub fn pages_at(&self, addresses: &Range<usize>) -> Range<usize> {
-        let start = (addresses.start - self.base) / self.page_size;
-        start..(addresses.end - self.base).div_ceil(self.page_size)
+        let offset = |address: usize| address.wrapping_sub(self.base);
+        let start = offset(addresses.start) / self.page_size;
+        start..offset(addresses.end).div_ceil(self.page_size)
     }
 }
 
@@ -72,12 +74,19 @@ pub trait Tracker: Send {
     /// Returns the pages that are tracked, and those that are suspended.
     fn tracked(&self) -> &PageSet;
 
+    /// Returns a tracker of memory that lies elsewhere, and that must not be replaced or dropped:
+    /// `span` has the same pages at another address. It uses the descriptors of this one, where
+    /// both are of the same kind.
+    fn beside(&self, span: Span) -> Box<dyn Tracker>;
+
     /// Tracks `pages` of the span, which were not tracked before. They are tracked before this call
     /// returns.
     ///
     /// # Safety
     /// The pages must be new memory of the caller's own that was mapped from
-    /// [`backing`](Tracker::backing), and nothing else may map over them.
+    /// [`backing`](Tracker::backing), and nothing else may map over them. A tracker that lies
+    /// [`beside`](Tracker::beside) another one may be given any memory: it changes no byte, and an
+    /// unmapped part is an error.
     unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError>;
 
     /// Adds the pages written since the last harvest to `found`, and arms (write-protects) them
@@ -121,6 +130,13 @@ pub trait Tracker: Send {
     fn resume_uncopied(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.resume(pages)
     }
+
+    /// Returns an error if some of `pages`, which are tracked, are no longer the memory that is
+    /// tracked there, as far as the tracker can tell. It changes nothing.
+    fn check(&mut self, pages: &Range<usize>) -> Result<(), TrackError>;
+
+    /// Stops tracking `pages`, which nothing needs to be known of any more.
+    fn forget(&mut self, pages: &Range<usize>);
 
     /// Notes that a device may write `pages` (DMA into locked memory), which no tracker sees. From
     /// now on the tracker never replaces their physical pages, and reports them at every harvest.

@@ -18,18 +18,19 @@ use super::live::Live;
 use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live::read_ahead;
+use crate::sys::lock::Lock;
 use crate::sys::pagemap::{
     COPIED, COPIED_IN_MEMORY, EXISTING, LOOK, PRESENT, Question, TAKE, WrittenScan,
 };
 use crate::sys::uffd::{self, Faults, OpenError, Origin, Uffd, WP_ASYNC, WP_UNPOPULATED};
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The tracker `uffd-async`, the best one. It needs Linux 6.7, and no privilege.
 pub(super) struct UffdAsync {
     live: Live,
-    uffd: Uffd,
-    scan: WrittenScan,
+    kernel: Arc<Kernel>,
     origin: Origin,
     /// The pages of chunks that are armed. `harvest` scans these for written pages.
     armed: PageSet,
@@ -40,6 +41,12 @@ pub(super) struct UffdAsync {
     uncopied: PageSet,
 }
 
+/// The descriptors, which trackers of several spans share.
+struct Kernel {
+    uffd: Uffd,
+    scan: Lock<WrittenScan>,
+}
+
 impl UffdAsync {
     pub fn new(span: Span) -> Result<Self, OpenFailed> {
         Self::with_scan(span, WrittenScan::open().map_err(OpenFailed::Pagemap)?)
@@ -48,15 +55,23 @@ impl UffdAsync {
     /// Creates a tracker that uses the given scan.
     pub fn with_scan(span: Span, scan: WrittenScan) -> Result<Self, OpenFailed> {
         let (uffd, origin) = uffd::open(Faults::User, WP_ASYNC | WP_UNPOPULATED)?;
-        Ok(UffdAsync {
+        let scan = Lock::new(scan);
+        Ok(Self::with_kernel(
+            span,
+            Arc::new(Kernel { uffd, scan }),
+            origin,
+        ))
+    }
+
+    fn with_kernel(span: Span, kernel: Arc<Kernel>, origin: Origin) -> Self {
+        UffdAsync {
             live: Live::new(span),
-            uffd,
-            scan,
+            kernel,
             origin,
             armed: PageSet::new(span.pages),
             suspended: PageSet::new(span.pages),
             uncopied: PageSet::new(span.pages),
-        })
+        }
     }
 
     /// Returns how the descriptor was obtained.
@@ -65,8 +80,8 @@ impl UffdAsync {
     }
 
     #[cfg(test)]
-    pub fn scan(&self) -> &WrittenScan {
-        &self.scan
+    pub fn scan(&self) -> crate::sys::lock::Guard<'_, WrittenScan> {
+        self.kernel.scan.lock()
     }
 }
 
@@ -96,15 +111,15 @@ impl UffdAsync {
         let range = self.live.span().addresses(pages);
         let (asked, what) = match watch {
             Watch::Protection => (
-                uffd::watch(&self.uffd, &range),
+                uffd::watch(&self.kernel.uffd, &range),
                 "taking pages back from deferred capture",
             ),
             Watch::Copies => (
-                uffd::register(&self.uffd, &range),
+                uffd::register(&self.kernel.uffd, &range),
                 "tracking pages that are shared with a plane",
             ),
             Watch::Gate => (
-                uffd::unwatch(&self.uffd, &range),
+                uffd::unwatch(&self.kernel.uffd, &range),
                 "handing pages to deferred capture",
             ),
         };
@@ -140,7 +155,7 @@ impl UffdAsync {
         written.union(&found);
         self.widen_to_chunks(&mut found, &unarmed);
         for run in found.runs() {
-            uffd::protect(&self.uffd, &self.live.span().addresses(&run))?;
+            uffd::protect(&self.kernel.uffd, &self.live.span().addresses(&run))?;
             self.armed.insert_range(run);
         }
         // The second scan finds stores that came between the first scan and the protection. Later
@@ -169,13 +184,14 @@ impl UffdAsync {
     /// many of them at once.
     fn arm_copied(&mut self, pages: &Range<usize>, written: &mut PageSet) -> io::Result<()> {
         let range = self.live.span().addresses(pages);
-        uffd::unwatch(&self.uffd, &range)?;
+        uffd::unwatch(&self.kernel.uffd, &range)?;
         // Pages that cannot be mapped now cause a fault later.
         let _ = read_ahead(&range);
-        uffd::watch(&self.uffd, &range)?;
+        uffd::watch(&self.kernel.uffd, &range)?;
         // This finds stores that came since the first scan. Later stores fault.
         let span = self.live.span();
-        self.scan.scan(range, &COPIED_IN_MEMORY, |found| {
+        let mut scan = self.kernel.scan.lock();
+        scan.scan(range, &COPIED_IN_MEMORY, |found| {
             written.insert_range(span.pages_at(&found));
         })
     }
@@ -212,8 +228,9 @@ impl UffdAsync {
         out: &mut PageSet,
     ) -> io::Result<()> {
         let span = self.live.span();
+        let mut scan = self.kernel.scan.lock();
         pages.runs().try_for_each(|run| {
-            self.scan.scan(span.addresses(&run), question, |found| {
+            scan.scan(span.addresses(&run), question, |found| {
                 out.insert_range(span.pages_at(&found));
             })
         })
@@ -257,9 +274,14 @@ impl Tracker for UffdAsync {
         self.live.tracked()
     }
 
+    fn beside(&self, span: Span) -> Box<dyn Tracker> {
+        Box::new(Self::with_kernel(span, self.kernel.clone(), self.origin))
+    }
+
     unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let range = self.live.span().addresses(pages);
-        uffd::register(&self.uffd, &range).map_err(failed("registering live memory"))?;
+        uffd::register_small(&self.kernel.uffd, &range)
+            .map_err(failed("registering live memory"))?;
         self.live.track(pages);
         Ok(())
     }
@@ -293,6 +315,25 @@ impl Tracker for UffdAsync {
 
     fn resume_uncopied(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         self.watch_by(Watch::Copies, pages)
+    }
+
+    fn check(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.live.check_pages(pages)?;
+        let mut asked = PageSet::new(self.armed.capacity());
+        asked.insert_range(pages.clone());
+        asked.intersect(&self.armed);
+        let mut ignored = PageSet::new(self.armed.capacity());
+        self.scan_each(&asked, &LOOK, &mut ignored)
+            .map_err(failed("a part was replaced by other memory"))
+    }
+
+    fn forget(&mut self, pages: &Range<usize>) {
+        // Where it is unmapped, or mapped to other memory, there is nothing to end.
+        let _ = uffd::unwatch(&self.kernel.uffd, &self.live.span().addresses(pages));
+        self.live.forget(pages);
+        for set in [&mut self.armed, &mut self.suspended, &mut self.uncopied] {
+            set.remove_range(pages.clone());
+        }
     }
 
     fn pin(&mut self, pages: Range<usize>) {

@@ -19,19 +19,13 @@
 mod comm;
 
 use crate::agreement::{Agreement, AgreementError, Local};
-use crate::error::short;
+use crate::collective::{AllGather, Collective};
 use comm::Comm;
 use mpi::ffi::MPI_Comm;
 use mpi::raw::AsRaw;
 use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tcasm_core::place::{open_runtime_dir, runtime_dir};
-
-/// The first byte of a message of a host that takes part, and of one that leaves.
-const PRESENT: u8 = 0;
-const LEFT: u8 = 1;
-/// How long a host that leaves waits for the others to learn why.
-const LEAVING: Duration = Duration::from_secs(10);
 
 /// The ranks of a communicator, on all their hosts.
 ///
@@ -39,13 +33,11 @@ const LEAVING: Duration = Duration::from_secs(10);
 /// for sockets. The first rank of each host leads it, so that only this one calls MPI while the
 /// buffer is created. All calls of MPI happen on the thread that made this value.
 #[derive(Debug)]
-pub struct Ranks {
-    /// The ranks that lead a host each. Other ranks have none.
-    leaders: Option<Comm>,
-    local: Local,
-    /// The last message that all hosts will gather has been sent, or a call has failed.
-    ended: bool,
-}
+pub struct Ranks(Collective<Leaders>);
+
+/// The ranks that lead a host each. Other ranks have none.
+#[derive(Debug)]
+struct Leaders(Option<Comm>);
 
 impl Ranks {
     /// Finds out which ranks are on which host. All ranks of the communicator call this together.
@@ -58,59 +50,33 @@ impl Ranks {
         let host = node.split(first)?;
         let host = host.ok_or_else(|| AgreementError::Mpi("a rank is on no host".into()))?;
         let leads = host.rank()? == 0;
-        let leaders = all.split(leads.then_some(0))?;
+        let leaders = Leaders(all.split(leads.then_some(0))?);
         let processes = host.size()?;
-        Ok(Ranks {
-            leaders,
-            local: Local { processes, leads },
-            ended: false,
-        })
+        let local = Some(Local { processes, leads });
+        Ok(Ranks(Collective::new(leaders, local)))
     }
+}
 
-    /// Gives a message to all hosts, and returns those of all. One that has left is an error.
-    fn gather(
-        &self,
-        kind: u8,
-        mine: &[u8],
-        until: Instant,
-    ) -> Result<Vec<Vec<u8>>, AgreementError> {
-        let leaders = self.leaders.as_ref();
-        let leaders =
-            leaders.ok_or_else(|| AgreementError::Mpi("this rank does not lead".into()))?;
-        let mut all = leaders.all_gather(&[&[kind], mine].concat(), until)?;
-        for message in &mut all {
-            let kind = (!message.is_empty()).then(|| message.remove(0));
-            if kind != Some(PRESENT) {
-                let why = String::from_utf8_lossy(message).into_owned();
-                return Err(AgreementError::Left(why));
-            }
+impl AllGather for Leaders {
+    fn all_gather(&mut self, mine: &[u8], until: Instant) -> Result<Vec<Vec<u8>>, AgreementError> {
+        match &self.0 {
+            Some(leaders) => leaders.all_gather(mine, until),
+            None => Err(AgreementError::Mpi("this rank does not lead".into())),
         }
-        Ok(all)
     }
 }
 
 impl Agreement for Ranks {
     fn all_gather(&mut self, mine: &[u8], until: Instant) -> Result<Vec<Vec<u8>>, AgreementError> {
-        if self.ended {
-            return Err(AgreementError::Left("the agreement has ended".into()));
-        }
-        let all = self.gather(PRESENT, mine, until);
-        // A host that learns that another one has left does not answer: nobody waits for it.
-        self.ended = all.is_err();
-        all
+        self.0.all_gather(mine, until)
     }
 
     fn leave(&mut self, why: &str) {
-        if !self.ended {
-            self.ended = true;
-            let why = short(why, 4000);
-            // All others learn it in the next round, or leave in it themselves.
-            let _ = self.gather(LEFT, why.as_bytes(), Instant::now() + LEAVING);
-        }
+        self.0.leave(why);
     }
 
     fn local(&self) -> Option<Local> {
-        Some(self.local)
+        self.0.local()
     }
 }
 

@@ -113,6 +113,58 @@ pub enum GroupError {
         /// The first such rank.
         rank: u32,
     },
+    /// There is no agent on this host, so no step is agreed.
+    #[error(
+        "no agent of group {group:?} runs on this host ({source}); start tcasm-agent on each host \
+         of the job"
+    )]
+    NoAgent {
+        /// Name of the group.
+        group: String,
+        /// Why the region of the agent cannot be attached to.
+        source: Box<AttachError>,
+    },
+    /// The region of the agent cannot be read.
+    #[error("the agent of group {group:?}: {source}")]
+    Agent {
+        /// Name of the group.
+        group: String,
+        /// The reason.
+        source: Box<ObserveError>,
+    },
+    /// The agents run, and have not agreed on a step yet.
+    #[error(
+        "the agents of group {group:?} have not agreed on a step yet; ask again when the ranks of \
+         all hosts have published the same step"
+    )]
+    NotAgreed {
+        /// Name of the group.
+        group: String,
+    },
+    /// The agent has ended, and the last step that was agreed does not exist any more.
+    #[error(
+        "the agent of group {group:?} has ended, and {} exists no more; start it again",
+        step.map_or("no agreed step".to_owned(), |step| format!("the agreed step {step}"))
+    )]
+    AgentGone {
+        /// Name of the group.
+        group: String,
+        /// The last step that was agreed.
+        step: Option<u64>,
+    },
+    /// The regions of this host do not have the agreed step.
+    #[error(
+        "step {step} of run {run:?} of group {group:?} was agreed, but the regions of this host \
+         are of another run; ask again when a step of that is agreed"
+    )]
+    AgreedGone {
+        /// Name of the group.
+        group: String,
+        /// The step.
+        step: u64,
+        /// Its run.
+        run: String,
+    },
     /// There is no step that all ranks have, or none that is newer.
     #[error(
         "there is no (newer) step of all ranks yet; the newest step of each rank: {}. A rank must \

@@ -28,8 +28,8 @@ pub(super) struct Members {
 /// The ranks that publish no more.
 #[derive(Default)]
 pub(super) struct Ends {
-    closed: Vec<u32>,
-    lost: Vec<u32>,
+    pub(super) closed: Vec<u32>,
+    pub(super) lost: Vec<u32>,
 }
 
 /// The rank that publishes last, at a moment.

@@ -14,7 +14,7 @@ use tcasm_core::sys::time::deadline;
 /// again at the next call.
 pub(super) const LATER_ATTACH: Duration = Duration::from_millis(250);
 /// How often this looks for a step again if versions were reclaimed before they were pinned.
-const LOOKS: usize = 8;
+pub(super) const LOOKS: usize = 8;
 
 /// An attachment to all regions of a group on this host.
 ///
@@ -42,6 +42,8 @@ pub struct GroupObserver {
     pub(super) members: Members,
     /// The newest version that was returned.
     seen: Option<Seen>,
+    /// The region of the agent of this host.
+    pub(super) agent: Option<Observer>,
 }
 
 impl GroupObserver {
@@ -57,6 +59,7 @@ impl GroupObserver {
         Ok(GroupObserver {
             members,
             seen: None,
+            agent: None,
         })
     }
 

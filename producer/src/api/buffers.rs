@@ -20,7 +20,8 @@ pub(super) enum Want {
 
 impl Producer {
     /// Returns another buffer like that of a field, to be bound in turn ([`Producer::bind`]).
-    /// Programs that keep two copies of a field swap them this way.
+    /// Programs that keep two copies of a field swap them this way. Like an adopted field, this
+    /// returns memory of the region.
     pub fn buffer_like<T: Element, D: Dimension, M>(
         &mut self,
         like: impl Into<Buffer<T, D, M>>,
@@ -29,7 +30,7 @@ impl Producer {
         self.check_handle(like.region)?;
         let desc = self.table.buffers[like.buffer].desc.clone();
         let want = match self.table.buffers[like.buffer].memory {
-            Memory::Tracked => Want::Tracked,
+            Memory::Tracked | Memory::Adopted(_) | Memory::Gone => Want::Tracked,
             Memory::Scratch => Want::Scratch,
             Memory::HandedOver(_) => Want::HandedOver,
         };
@@ -89,7 +90,7 @@ impl Producer {
     pub(super) fn check_new(&self, name: &str) -> Result<(), DefineError> {
         self.check_usable()?;
         let named = |m: &MeshDesc| m.name == name;
-        match self.table.field(name) {
+        match self.table.field(name).filter(|f| !f.desc.lost) {
             Some(_) => Err(DefineError::Twice(name.to_owned())),
             None if self.table.meshes.iter().any(named) => {
                 Err(MeshDescError::Twice(name.to_owned()).into())
@@ -169,7 +170,7 @@ impl Producer {
     }
 
     /// Makes the shape the capacity, and begins with the length that the mesh needs.
-    fn begin_length(&self, desc: &mut FieldDesc) {
+    pub(super) fn begin_length(&self, desc: &mut FieldDesc) {
         let table = self.table.described();
         let size = table
             .mesh_of(desc)

@@ -3,7 +3,7 @@
 use super::views::Viewable;
 use crate::handles::{Buffer, InPlace};
 use crate::producer::Producer;
-use crate::table::Memory;
+use crate::table::{BufferInfo, Memory};
 use std::ops::Range;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::testing::sabotage::{Guard, off};
@@ -33,13 +33,18 @@ impl Producer {
         if self.forked() {
             return;
         }
-        let pages = self.pages_of(buffer.buffer_in(self));
+        let buffer = buffer.buffer_in(self);
+        let pages = self.pages_of(buffer);
         let size = self.live.span.page_size;
-        let end = pages
-            .start
-            .saturating_add(range.end.div_ceil(size))
-            .min(pages.end);
-        self.mark((pages.start + range.start / size).min(end)..end);
+        // An adopted array may begin inside its first page.
+        let offset = self.table.buffers.get(buffer.buffer);
+        let skipped = offset.map_or(0, |b| b.desc.offset as usize % size);
+        let page = |byte: usize| byte.saturating_add(skipped) / size;
+        let end = match range.end {
+            0 => pages.start,
+            end => pages.start.saturating_add(page(end - 1) + 1).min(pages.end),
+        };
+        self.mark(pages.start.saturating_add(page(range.start)).min(end)..end);
     }
 
     /// Declares that devices write `buffer` from now on (RDMA, GPU, registered I/O buffers). The
@@ -58,7 +63,7 @@ impl Producer {
 
     fn capture_always(&mut self, pages: Range<usize>) {
         self.keep_from_gate(pages.clone());
-        self.live.memory.tracker().pin(pages.clone());
+        self.live.memory.pin(&pages);
         self.dirty.capture_always(pages);
     }
 
@@ -115,7 +120,7 @@ impl Producer {
             .table
             .buffers
             .get(buffer.buffer)
-            .filter(|b| buffer.region == self.id && b.memory == Memory::Tracked);
-        own.map_or(0..0, |b| b.pages.clone())
+            .filter(|_| buffer.region == self.id);
+        own.map_or(0..0, BufferInfo::tracked)
     }
 }

@@ -176,6 +176,31 @@ impl<'p, T: Element, D: Dimension, M> FieldBuilder<'p, T, D, M> {
     }
 }
 
+impl<T: Element, D: Dimension> FieldBuilder<'_, T, D> {
+    /// Adds the field. Its memory is the array that begins at `pointer`, with the shape, the
+    /// components and the order of the field. Of a variable field it has room for the longest. See
+    /// [`Producer::adopt`].
+    ///
+    /// # Safety
+    /// As for [`Producer::adopt`].
+    #[allow(unsafe_code)]
+    pub unsafe fn adopt(mut self, pointer: *mut T) -> Result<Field<T, D>, DefineError> {
+        if self.vector {
+            split_components(&mut self.desc)?;
+        }
+        self.put_on_mesh()?;
+        let address = pointer.expose_provenance();
+        let producer = self.producer;
+        let (field, buffer) = producer.add_adopted(self.desc, self.variable, address)?;
+        Ok(Field {
+            region: producer.id,
+            field,
+            buffer,
+            _type: PhantomData,
+        })
+    }
+}
+
 impl<T, D, M> FieldBuilder<'_, T, D, M> {
     /// Finds the mesh that the field is on, if it is on one.
     fn put_on_mesh(&mut self) -> Result<(), DefineError> {

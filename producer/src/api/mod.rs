@@ -1,6 +1,7 @@
 //! The interface of a producer besides publishing: a program adds fields and meshes, views and
 //! restores their memory, sets their lengths, places meshes, and manages the region.
 
+mod adopt;
 mod buffers;
 mod declare;
 mod fields;

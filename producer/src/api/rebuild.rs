@@ -113,10 +113,12 @@ impl Producer {
     /// Returns the number of the field called `name`.
     pub(super) fn number_of(&self, name: &str) -> Result<usize, DefineError> {
         let fields = &self.table.fields;
-        let found = fields.iter().position(|f| f.desc.name == name);
+        let found = fields
+            .iter()
+            .position(|f| f.desc.name == name && !name.is_empty());
         found.ok_or_else(|| DefineError::NoField {
             name: name.to_owned(),
-            fields: fields.iter().map(|f| f.desc.name.clone()).collect(),
+            fields: self.table.named().map(|f| f.desc.name.clone()).collect(),
         })
     }
 
@@ -125,11 +127,16 @@ impl Producer {
         self.table.field(name).map(|f| &f.desc)
     }
 
+    /// Returns the descriptions of all fields, as the next version will have them.
+    pub fn descriptions(&self) -> impl ExactSizeIterator<Item = &FieldDesc> {
+        self.table.fields.iter().map(|f| &f.desc)
+    }
+
     /// Returns the bytes of a field in live memory, in the buffer that it is bound to. Of a
     /// variable field these are all that there is room for.
     pub fn field_bytes(&self, name: &str) -> Result<&[u8], ViewError> {
         let buffer = self.buffer_of(name)?;
-        Ok(self.memory(buffer))
+        self.memory(buffer)
     }
 
     /// Returns the bytes of a field for writing, as many as [`Producer::field_bytes`] does. Changes
@@ -158,6 +165,7 @@ fn of_region(desc: &FieldDesc) -> FieldDesc {
     FieldDesc {
         mesh: desc.usable_mesh(),
         relative_error: None,
+        lost: false,
         ..desc.clone()
     }
 }

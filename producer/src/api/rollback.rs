@@ -9,6 +9,7 @@ use crate::error::{DefineError, RollbackError};
 use crate::producer::Producer;
 use crate::table::sizes::Sizes;
 use crate::table::{FieldInfo, Memory};
+use tcasm_core::field::FieldDesc;
 use tcasm_core::pageset::PageSet;
 use tcasm_core::store::{Patch, Recalled, Relocation, Store};
 
@@ -51,25 +52,25 @@ impl Producer {
         self.check_rollback()?;
         self.end_capture();
         let sound = self.harvest();
-        let (store, base) = (self.store.clone(), self.live.ptr());
+        let (store, live) = (self.store.clone(), self.live.segments.clone());
         // The lock is held to the end, so that the keeper does not reclaim the version meanwhile.
         let mut store = store.lock();
         let recalled = self.recall(&store, version)?;
         let plan = self.plan_rollback(&store, &recalled, sound)?;
         let sizes = self.sizes_of(&recalled)?;
         let buffers: Vec<usize> = plan.anew.iter().map(|(_, number)| *number).collect();
-        // SAFETY: `base` is the region's live memory, which is where it was for `hand_over`. Views
-        // of it borrow the producer, which is borrowed mutably here, so nothing is borrowed from
-        // the buffers.
-        unsafe { store.begin_anew(base, &buffers) }.map_err(|source| RollbackError::Rewrite {
+        // SAFETY: live memory is where it was for `hand_over`. Views of it borrow the producer,
+        // which is borrowed mutably here, so nothing is borrowed from the buffers.
+        unsafe { store.begin_anew(&live, &buffers) }.map_err(|source| RollbackError::Rewrite {
             fields: plan.anew.into_iter().map(|(name, _)| name).collect(),
             source,
         })?;
         for patch in &plan.patches {
-            // SAFETY: `base` and borrows are as above. The pages are writable: they are private, or
-            // those of handed-over buffers that no version has (any more). The store was locked
-            // since the patches were made, so no version was reclaimed.
-            unsafe { store.put_back(base, patch) };
+            // SAFETY: borrows are as above, and those of adopted arrays as whoever adopted them has
+            // promised. The pages are writable: they are private, or those of handed-over buffers
+            // that no version has (any more), or adopted. The store was locked since the patches
+            // were made, so no version was reclaimed.
+            unsafe { store.put_back(&live, patch) }.map_err(RollbackError::Incomplete)?;
         }
         self.table.put_sizes(sizes);
         Ok(RolledBack {
@@ -101,8 +102,7 @@ impl Producer {
         let known = |f: &&FieldInfo| recalled.table.get(&f.desc.name).is_none();
         let lacking: Vec<String> = self
             .table
-            .fields
-            .iter()
+            .named()
             .filter(known)
             .map(|f| f.desc.name.clone())
             .collect();
@@ -124,14 +124,15 @@ impl Producer {
     ) -> Result<Plan, RollbackError> {
         let suspects = self.pages_unlike(store, recalled)?;
         let mut plan = Plan::default();
-        for field in &self.table.fields {
+        for field in self.table.named() {
             let (buffer, place) = (
                 &self.table.buffers[field.buffer],
                 self.place(field, recalled)?,
             );
             let mut pages = PageSet::new(self.live.span.pages);
             pages.insert_range(buffer.pages.clone());
-            if place.to == place.from && buffer.memory == Memory::Tracked {
+            let tracked = matches!(buffer.memory, Memory::Tracked | Memory::Adopted(_));
+            if place.to == place.from && tracked {
                 pages.intersect(&suspects);
             }
             self.check_readable(field, &pages, sound)?;
@@ -149,7 +150,15 @@ impl Producer {
             let (version, fields) = (recalled.stamp.version, vec![name()]);
             return Err(RollbackError::NewFields { version, fields });
         };
+        if now.lost || then.lost {
+            let (version, field) = (recalled.stamp.version, name());
+            return Err(RollbackError::Lost { version, field });
+        }
+        // Where its bytes begin in the first page. Bytes before it are zeros, here and there.
+        let page_size = self.live.span.page_size;
+        let skipped = |desc: &FieldDesc| desc.offset as usize % page_size;
         let differences = [
+            ("place in its first page", skipped(then) != skipped(now)),
             ("dtype", then.dtype != now.dtype),
             ("shape", then.capacity_shape() != now.capacity_shape()),
             ("components", then.components != now.components),
@@ -166,8 +175,8 @@ impl Producer {
         }
         Ok(Relocation {
             to: self.table.buffers[field.buffer].pages.start,
-            from: then.offset as usize / self.live.span.page_size,
-            bytes: now.capacity_bytes() as usize,
+            from: then.offset as usize / page_size,
+            bytes: skipped(now) + now.capacity_bytes() as usize,
         })
     }
 
@@ -241,10 +250,9 @@ impl Producer {
         (place, pages): (&Relocation, &PageSet),
         plan: &mut Plan,
     ) -> Result<(), RollbackError> {
-        let base = self.live.ptr();
-        // SAFETY: `base` is the region's live memory, mapped where fields are bound, or found
-        // readable just now. `rollback` has `&mut` of the producer, which excludes writers.
-        let mut patch = unsafe { store.differing(recalled, base, pages, place)? };
+        // SAFETY: live memory is mapped where fields are bound, or found readable just now, or
+        // adopted. `rollback` has `&mut` of the producer, which excludes writers.
+        let mut patch = unsafe { store.differing(recalled, &self.live.segments, pages, place)? };
         match self.table.buffers[field.buffer].memory {
             Memory::HandedOver(number) if store.is_frozen(number) && !patch.is_empty() => {
                 // A version has the pages of this buffer. It gets other pages, whose content is

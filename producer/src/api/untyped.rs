@@ -41,15 +41,7 @@ impl Producer {
         desc: &FieldDesc,
         captured: Captured,
     ) -> Result<(), DefineError> {
-        if let Some(mesh) = &desc.on {
-            self.mesh_handle(mesh)?;
-        }
-        if let (Some(mesh), Some(_)) = (&desc.on, &desc.mesh) {
-            return Err(DefineError::TwoMeshes {
-                field: desc.name.clone(),
-                mesh: mesh.clone(),
-            });
-        }
+        self.check_on(desc)?;
         let want = match captured {
             Captured::InPlace => Want::Tracked,
             Captured::HandedOver => Want::HandedOver,
@@ -57,6 +49,20 @@ impl Producer {
         let variable = desc.capacity.is_some();
         self.add_new(desc.at_capacity(), variable, want)?;
         Ok(())
+    }
+
+    /// Checks that the mesh exists that a field is on, and that the field has no other.
+    pub(super) fn check_on(&self, desc: &FieldDesc) -> Result<(), DefineError> {
+        if let Some(mesh) = &desc.on {
+            self.mesh_handle(mesh)?;
+        }
+        match (&desc.on, &desc.mesh) {
+            (Some(mesh), Some(_)) => Err(DefineError::TwoMeshes {
+                field: desc.name.clone(),
+                mesh: mesh.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Returns another buffer like the one that the field `name` is bound to. See
@@ -82,8 +88,7 @@ impl Producer {
     /// runs, and none to a handed-over buffer from publish until its next rewriting begins.
     pub fn buffer_address(&self, buffer: AnyBuffer) -> Result<usize, ViewError> {
         self.check_view(buffer.region)?;
-        let desc = &self.table.buffers[buffer.buffer].desc;
-        Ok(self.base() + desc.offset as usize)
+        self.address_of(buffer.buffer)
     }
 
     /// Begins the next rewriting of a handed-over buffer, as [`Producer::rewrite`] does. Its

@@ -32,7 +32,7 @@ impl Producer {
         let buffer = of.buffer_in(self);
         self.check_view(buffer.region)?;
         let desc = &self.table.buffers[buffer.buffer].desc;
-        to_read(desc, self.memory(buffer.buffer))
+        to_read(desc, self.memory(buffer.buffer)?)
     }
 
     /// Returns live memory of several buffers at once, each of them once:
@@ -76,7 +76,7 @@ impl Producer {
         i: usize,
     ) -> Result<RegionPtr<T>, ViewError> {
         self.check_view(raw.region)?;
-        let items: &[T] = bytemuck::cast_slice(self.memory(raw.buffer));
+        let items: &[T] = bytemuck::cast_slice(self.memory(raw.buffer)?);
         Ok(items.get(i).map_or(RegionPtr::NULL, RegionPtr::to))
     }
 
@@ -88,14 +88,25 @@ impl Producer {
         }
     }
 
-    #[allow(unsafe_code)]
-    pub(super) fn memory(&self, buffer: usize) -> &[u8] {
+    /// Returns the address of live memory of a buffer.
+    pub(super) fn address_of(&self, buffer: usize) -> Result<usize, ViewError> {
         let info = &self.table.buffers[buffer];
-        let at = info.desc.offset as usize;
-        // SAFETY: live memory of the buffer was mapped readable at that offset, for at least that
+        match info.memory {
+            Memory::Adopted(address) => Ok(address),
+            Memory::Gone => Err(ViewError::Gone),
+            _ => Ok(self.base() + info.desc.offset as usize),
+        }
+    }
+
+    #[allow(unsafe_code)]
+    pub(super) fn memory(&self, buffer: usize) -> Result<&[u8], ViewError> {
+        let address = self.address_of(buffer)?;
+        let len = self.table.buffers[buffer].desc.bytes() as usize;
+        let at = std::ptr::with_exposed_provenance(address);
+        // SAFETY: live memory of the buffer was mapped readable at that address, for at least that
         // many bytes. No other process can write it, and writing it in this process needs
-        // `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.live.ptr().add(at), info.desc.bytes() as usize) }
+        // `&mut self`. Of adopted arrays, whoever adopted it has promised this while views exist.
+        Ok(unsafe { std::slice::from_raw_parts(at, len) })
     }
 
     /// Returns live memory of one buffer, to change in place.
@@ -145,19 +156,17 @@ impl Producer {
         for request in requests {
             self.prepare(request)?;
         }
-        let live = self.live.ptr();
         let part = |request: &Request| {
             let desc = &self.table.buffers[request.buffer].desc;
-            let (at, len) = (desc.offset as usize, desc.bytes() as usize);
+            let at = std::ptr::with_exposed_provenance_mut(self.address_of(request.buffer)?);
             // SAFETY: as in `memory`. The memory is also mapped writable, except for frozen
             // buffers, which `prepare` has refused unless they are only read. Buffers do not
             // overlap, each is taken once, and the result borrows the producer mutably. So this is
             // the only reference to these bytes.
-            (desc, unsafe {
-                std::slice::from_raw_parts_mut(live.add(at), len)
-            })
+            let bytes = unsafe { std::slice::from_raw_parts_mut(at, desc.bytes() as usize) };
+            Ok((desc, bytes))
         };
-        Ok(requests.iter().map(part).collect())
+        requests.iter().map(part).collect()
     }
 }
 

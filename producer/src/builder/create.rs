@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tcasm_core::capture::{Copiers, Settings};
 use tcasm_core::format::index::HeaderInfo;
 use tcasm_core::place::{ROUNDING_PAGES, addresses, check_name, socket_path};
-use tcasm_core::store::{Bounds, Store};
+use tcasm_core::store::{Bounds, RESERVED_VERSIONS, Store};
 use tcasm_core::sys::lock::Lock;
 use tcasm_core::sys::mem::{MapError, Mapping, page_size};
 use tcasm_core::sys::time::unix_ns;
@@ -56,6 +56,9 @@ impl Builder {
         };
         let mut store = Store::create(&self.header(span.base, kind), pages, page_size(), bounds)?;
         store.check_hand_over(self.check_hand_over);
+        if let Some(every) = self.reserve {
+            store.reserve_for_every(every);
+        }
         if let Some(topology) = &self.topology {
             store.set_topology(topology.clone());
         }
@@ -73,7 +76,14 @@ impl Builder {
             sharing: shared,
             huge_pages: huge,
         };
-        let mut live = LiveMemory::create(reservation, kind, span, gate.clone(), allowed)?;
+        let mut live = LiveMemory::create(
+            reservation,
+            kind,
+            span,
+            store.segments().clone(),
+            gate.clone(),
+            allowed,
+        )?;
         huge_pages.take(&mut live)?;
         let settings = Settings {
             nodes: store.processors_of_nodes(),
@@ -149,6 +159,9 @@ impl Builder {
         let (history, versions) = (self.history, self.versions);
         if history >= versions && versions >= 2 {
             return Err(CreateError::History { history, versions });
+        }
+        if self.reserve.is_some() && history + RESERVED_VERSIONS >= versions {
+            return Err(CreateError::Reserve { history, versions });
         }
         let bytes = self.memory.unwrap_or(region as u64 * 4);
         Ok(Bounds {

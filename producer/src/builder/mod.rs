@@ -13,6 +13,7 @@ use crate::access::Access;
 use crate::policy::CaptureMode;
 use crate::producer::Producer;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use tcasm_core::capture::Settings;
 use tcasm_core::field::Attr;
@@ -32,6 +33,7 @@ pub struct Builder {
     history: usize,
     first_version: u64,
     memory: Option<u64>,
+    reserve: Option<NonZeroU64>,
     tracker: Option<TrackerKind>,
     capture: CaptureMode,
     wait_for_capture: bool,
@@ -69,6 +71,7 @@ impl Builder {
             history: 1,
             first_version: 1,
             memory: None,
+            reserve: None,
             tracker: None,
             capture: CaptureMode::Auto,
             wait_for_capture: false,
@@ -148,6 +151,19 @@ impl Builder {
     /// capacity). At the bound publish skips.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
+        self
+    }
+
+    /// Appoints the steps that are multiples of `every`, and reserves room for their versions: two
+    /// of the [`versions`](Self::versions), and as much memory as two versions have in which
+    /// everything has changed, but at most half of the bound on [`memory`](Self::memory). Versions
+    /// of other steps do not use that, and are skipped earlier.
+    ///
+    /// For jobs of many ranks, in which a step counts only if no rank has skipped it. Use the same
+    /// number in all ranks, and for `tcasm-agent --every`. Room for two, because agents keep one
+    /// appointed step pinned until they have agreed on the next one.
+    pub fn reserve_for_every(mut self, every: NonZeroU64) -> Self {
+        self.reserve = Some(every);
         self
     }
 

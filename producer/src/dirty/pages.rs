@@ -29,6 +29,9 @@ pub(crate) struct DirtyPages {
     always: PageSet,
     /// Pages that devices write or wrote. They are captured inside publish only.
     devices: PageSet,
+    /// Pages of adopted arrays. They are captured inside publish only, and always protected, so
+    /// that they need no comparison.
+    adopted: PageSet,
 }
 
 /// The result of a harvest.
@@ -44,6 +47,7 @@ pub(crate) struct Harvested<'a> {
 /// The writes of the program that a captured version shows.
 pub(crate) struct Observed {
     /// The pages that were captured inside publish or compared, with those that did not change.
+    /// Adopted ones are left out here and below.
     pub(crate) seen: PageSet,
     /// Of these, the pages that changed.
     pub(crate) changed: PageSet,
@@ -65,6 +69,7 @@ impl DirtyPages {
             unprotected: set(),
             always: set(),
             devices: set(),
+            adopted: set(),
         }
     }
 
@@ -78,9 +83,10 @@ impl DirtyPages {
         &self.faulted
     }
 
-    /// Returns true if devices write some of `pages`, or wrote some.
-    pub(crate) fn has_devices(&self, pages: Range<usize>) -> bool {
-        self.devices.intersects(pages)
+    /// Returns true if some of `pages` must stay where they are: devices write them, or wrote them,
+    /// or they are adopted.
+    pub(crate) fn must_stay(&self, pages: Range<usize>) -> bool {
+        self.devices.intersects(pages.clone()) || self.adopted.intersects(pages)
     }
 
     /// Records that the buffer with `pages` is bound to a field from now on.
@@ -108,6 +114,28 @@ impl DirtyPages {
     /// only.
     pub(crate) fn add_devices(&mut self, pages: Range<usize>) {
         self.devices.insert_range(pages);
+    }
+
+    /// Records that `pages` belong to an adopted array, of which `unknown` must be compared.
+    pub(crate) fn adopt(&mut self, pages: Range<usize>, unknown: &PageSet) {
+        self.adopted.insert_range(pages);
+        self.maybe.union(unknown);
+    }
+
+    /// Forgets `pages`, which belong to no buffer any more.
+    pub(crate) fn leave(&mut self, pages: &Range<usize>) {
+        for set in [
+            &mut self.bound,
+            &mut self.pending,
+            &mut self.maybe,
+            &mut self.faulted,
+            &mut self.unprotected,
+            &mut self.always,
+            &mut self.devices,
+            &mut self.adopted,
+        ] {
+            set.remove_range(pages.clone());
+        }
     }
 
     /// Captures `pages` in every version from now on.
@@ -224,9 +252,13 @@ impl DirtyPages {
         faulted.intersect(&selection.inline);
         let mut eligible = self.bound.clone();
         eligible.subtract(&self.devices);
+        let mut changed = selection.inline.clone();
+        for set in [&mut seen, &mut changed, &mut faulted, &mut eligible] {
+            set.subtract(&self.adopted);
+        }
         Observed {
             seen,
-            changed: selection.inline.clone(),
+            changed,
             faulted,
             eligible,
         }

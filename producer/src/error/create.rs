@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use tcasm_core::group::BadMember;
 use tcasm_core::place::BadName;
-use tcasm_core::store::StoreError;
+use tcasm_core::store::{RESERVED_VERSIONS, StoreError};
 use tcasm_core::sys::mem::MapError;
 use tcasm_core::sys::owner;
 use tcasm_core::sys::reserved::ReservedPages;
@@ -50,6 +50,17 @@ pub enum CreateError {
          keep fewer"
     )]
     History {
+        /// Versions to keep besides the newest.
+        history: usize,
+        /// Most versions alive at once.
+        versions: usize,
+    },
+    /// The history and the reserve for appointed steps do not fit in the versions.
+    #[error(
+        "{history} versions of history, the newest one and {RESERVED_VERSIONS} for appointed steps \
+         do not fit in {versions} versions; allow more versions or keep fewer"
+    )]
+    Reserve {
         /// Versions to keep besides the newest.
         history: usize,
         /// Most versions alive at once.

@@ -3,7 +3,7 @@
 use tcasm_core::field::{ArrayError, DType, FieldError, MeshDescError, TableError};
 use tcasm_core::store::HandOverError;
 use tcasm_core::sys::mem::MapError;
-use tcasm_core::track::TrackError;
+use tcasm_core::track::{AdoptError, TrackError};
 use thiserror::Error;
 
 /// The reason why a field, a buffer or a mesh could not be added or changed.
@@ -171,17 +171,40 @@ pub enum DefineError {
         /// Bytes of a page.
         page_size: usize,
     },
-    /// The offset of a described field is not at a page.
-    #[error(
-        "field {name:?} is at offset {offset}, which is not a multiple of the page size {page_size}"
-    )]
+    /// The offset of a described field, or the address of an array, is not aligned for its values.
+    #[error("field {name:?} is at {offset:#x}, which is not a multiple of {align}")]
     Unaligned {
         /// Name of the field.
         name: String,
-        /// Offset in the description.
+        /// Offset in the description, or address.
         offset: u64,
-        /// Bytes of a page.
-        page_size: u64,
+        /// Alignment that its values need.
+        align: u64,
+    },
+    /// An array that exists cannot be adopted.
+    #[error("the array for field {name:?} cannot be adopted: {source}")]
+    Adopt {
+        /// Name of the field.
+        name: String,
+        /// The reason.
+        source: AdoptError,
+    },
+    /// An adopted field cannot be handed over, and cannot be bound to another buffer.
+    #[error(
+        "field {name:?} is an adopted array, which stays where it is: it cannot be {what}; copy \
+         into a field of the region for that"
+    )]
+    IsAdopted {
+        /// Name of the field.
+        name: String,
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// The field is not an adopted array.
+    #[error("field {name:?} is not an adopted array, so there is nothing to release")]
+    NotAdopted {
+        /// Name of the field.
+        name: String,
     },
     /// The offset of a described field was handed out already.
     #[error(

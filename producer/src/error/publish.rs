@@ -25,8 +25,9 @@ pub enum PublishError {
     Index(#[from] IndexError),
 }
 
-/// The reason why the fields could not be rolled back to a version. Nothing has changed: versions,
-/// bindings and the bytes of all fields are as they were.
+/// The reason why the fields could not be rolled back to a version. Except for
+/// [`RollbackError::Incomplete`], nothing has changed: versions, bindings and the bytes of all
+/// fields are as they were.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RollbackError {
@@ -109,6 +110,24 @@ pub enum RollbackError {
         /// Name of the field.
         field: String,
     },
+    /// The memory of an adopted field was unmapped, moved or replaced.
+    #[error(
+        "field {field:?} is lost: its memory was unmapped, moved or replaced, or was when version \
+         {version} was published; release it, or adopt its new memory, or choose another version"
+    )]
+    Lost {
+        /// Number that was asked for.
+        version: u64,
+        /// Name of the field.
+        field: String,
+    },
+    /// An adopted array went away while it was restored. Some fields may have their old values, and
+    /// some those of the version.
+    #[error(
+        "an adopted array could not be written: {0}; fields may have old and restored values, so \
+         publish, which names the field, then release it and roll back again"
+    )]
+    Incomplete(io::Error),
     /// Handed-over buffers could not get other pages.
     #[error(
         "cannot map other pages for the handed-over fields {fields:?}: {source}; they are as they \

@@ -25,6 +25,12 @@ pub enum ViewError {
          its next rewriting"
     )]
     Frozen,
+    /// The buffer was an adopted array that was released or lost.
+    #[error(
+        "this buffer was an adopted array, and was released or lost; adopt the array again, or use \
+         the program's own pointer"
+    )]
+    Gone,
     /// The region has no field of this name.
     #[error("there is no field {name:?}; add it first")]
     NoField {

@@ -4,12 +4,14 @@ use super::deferred::DeferredChunks;
 use super::dma::DmaCheck;
 use super::gathering::Gathering;
 use super::shared::SharedPages;
+use super::vacated::Vacated;
 use crate::error::DefineError;
 use std::ops::Range;
 use std::sync::Arc;
 use tcasm_core::capture::Gate;
 use tcasm_core::field::FieldDesc;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::segments::Segments;
 use tcasm_core::sys::live::read_ahead;
 use tcasm_core::sys::mem::Mapping;
 use tcasm_core::sys::pinned::Announced;
@@ -22,7 +24,13 @@ pub(crate) struct LiveMemory {
     pub(crate) memory: TrackedMemory,
     reservation: Mapping,
     pub(crate) span: Span,
-    next: usize,
+    pub(super) next: usize,
+    /// The pages of adopted arrays, which lie elsewhere.
+    pub(crate) adopted: PageSet,
+    /// The pages that adopted arrays have left.
+    pub(crate) vacated: Vacated,
+    /// Where the pages are.
+    pub(crate) segments: Arc<Segments>,
     /// Pages that could not be tracked again. They are compared in every version.
     pub(crate) untracked: PageSet,
     /// The chunks whose capture is deferred.
@@ -54,6 +62,7 @@ impl LiveMemory {
         reservation: Mapping,
         kind: TrackerKind,
         span: Span,
+        segments: Arc<Segments>,
         gate: Option<Arc<Gate>>,
         allowed: Allowed,
     ) -> Result<Self, TrackError> {
@@ -63,11 +72,15 @@ impl LiveMemory {
         // out.
         let mut memory = unsafe { TrackedMemory::create(kind, span)? };
         memory.allow_huge_pages(allowed.huge_pages);
+        memory.adopt_into(segments.clone());
         Ok(LiveMemory {
             memory,
             reservation,
             span,
             next: 0,
+            adopted: PageSet::new(span.pages),
+            vacated: Vacated::default(),
+            segments,
             untracked: PageSet::new(span.pages),
             deferred: DeferredChunks::new(span.pages, gate),
             shared: SharedPages::new(span.pages, allowed.sharing),
@@ -95,17 +108,18 @@ impl LiveMemory {
         Ok(pages)
     }
 
-    /// Allocates tracked live memory at the offset that `desc` gives. The field must lie in the
-    /// region, behind all memory that was handed out.
+    /// Allocates tracked live memory at the offset that `desc` gives, and returns its pages. The
+    /// field must lie in the region, behind all memory that was handed out.
     pub(crate) fn allocate_at(&mut self, desc: &FieldDesc) -> Result<Range<usize>, DefineError> {
         let page_size = self.span.page_size as u64;
         let (name, offset) = (|| desc.name.clone(), desc.offset);
-        if offset % page_size != 0 {
+        let align = desc.align(page_size);
+        if !offset.is_multiple_of(align) {
             let name = name();
             return Err(DefineError::Unaligned {
                 name,
                 offset,
-                page_size,
+                align,
             });
         }
         let used = self.next as u64 * page_size;
@@ -167,10 +181,12 @@ impl LiveMemory {
     }
 
     /// Removes from `pages` those that cannot be read because the program has unmapped or protected
-    /// them. Pages that can be read ahead as a whole can be read. The kernel is asked for single
+    /// them. Adopted arrays, which are read in another way, all stay. Pages that can be read ahead as a whole can be read. The kernel is asked for single
     /// pages only in the rest.
     pub(crate) fn keep_readable(&self, pages: &mut PageSet) {
-        for run in pages.clone().runs() {
+        let mut own = pages.clone();
+        own.subtract(&self.adopted);
+        for run in own.runs() {
             for start in run.clone().step_by(CHUNK_PAGES) {
                 let part = start..run.end.min(start + CHUNK_PAGES);
                 if read_ahead(&self.addresses(&part)).is_err() {

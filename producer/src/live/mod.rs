@@ -4,6 +4,7 @@
 //! A page is watched by the tracker or, in a chunk whose capture is deferred, by the gate. It may
 //! also be shared with a plane.
 
+mod adopted;
 mod deferred;
 mod dma;
 mod dropped;
@@ -13,6 +14,7 @@ mod memory;
 mod rounds;
 mod shared;
 mod sharing;
+mod vacated;
 mod watch;
 
 pub(crate) use memory::{Allowed, LiveMemory};

@@ -10,7 +10,7 @@ use tcasm_core::store::{Skip, Visibility};
 impl Producer {
     /// Counts a version, and returns its receipt. `start` is when the call began.
     pub(crate) fn published(
-        &self,
+        &mut self,
         selection: &Selection,
         handed: &[usize],
         visibility: Visibility,
@@ -23,6 +23,7 @@ impl Producer {
             deferred: selection.deferred.len() as u64,
             handed_over,
             bytes: copied * self.live.span.page_size as u64,
+            lost: std::mem::take(&mut self.stream.lost),
             duration: start.elapsed(),
             sweep: match visibility {
                 Visibility::Immediate => None,

@@ -4,9 +4,11 @@ use crate::dirty::Selection;
 use crate::error::PublishError;
 use crate::producer::Producer;
 use crate::table::{FieldInfo, Memory};
+use std::cell::RefCell;
 use tcasm_core::capture::Outcome;
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::format::stats::Counter;
+use tcasm_core::pageset::PageSet;
 use tcasm_core::store::{Capture, NotPublished, Skip, Visibility};
 use tcasm_core::sys::time::unix_ns;
 use tcasm_core::testing::sabotage::{Guard, off};
@@ -23,12 +25,11 @@ impl Producer {
         if !sound {
             selection.keep_readable(|pages| self.live.keep_readable(pages));
         }
-        let (store, copiers, base) = (&self.store, &self.copiers, self.live.ptr());
+        let (store, copiers, live) = (&self.store, &self.copiers, &self.live.segments);
         selection.compare(|pages| {
-            // SAFETY: `base` is the region's live memory, which is unmapped only after the copiers
-            // have ended. Tracked pages are mapped, or were found readable just now. `&mut self`
-            // excludes writers.
-            unsafe { store.lock().drop_unchanged(base, pages, copiers) }
+            // SAFETY: live memory is unmapped only after the copiers have ended. Tracked pages are
+            // mapped, or were found readable just now. `&mut self` excludes writers.
+            unsafe { store.lock().drop_unchanged(live, pages, copiers) }
         })?;
         if off(Guard::KeepHarvest) {
             self.dirty.forget(&selection);
@@ -55,23 +56,32 @@ impl Producer {
         selection: &mut Selection,
         handed: &[usize],
     ) -> Result<Visibility, NotPublished> {
-        let (table, base) = (self.table.encoded(), self.live.ptr());
+        let bytes = self.dirty.bound().len() as u64 * self.live.span.page_size as u64;
+        self.store.lock().set_reserved_bytes(bytes);
+        let (table, live) = (self.table.encoded(), &mut self.live);
+        let memory = RefCell::new(&mut live.memory);
+        let still_there = |copied: &PageSet| {
+            let mut memory = memory.borrow_mut();
+            memory.adopted().still_there(copied)
+        };
         let capture = Capture {
-            base,
+            live: live.segments.clone(),
+            vacated: live.vacated.waiting(),
+            still_there: &|copied| still_there(copied).map_err(|e| e.to_string()),
             pages: &selection.all,
             deferred: &selection.deferred,
             maybe: &selection.maybe,
             handed,
-            gate: self.live.deferred.gate(),
+            gate: live.deferred.gate(),
             observers: self.policy.assembly.observers(self.service.observers()),
             table,
             now: unix_ns(),
             visible: self.notifier.clone(),
         };
         let (service, copiers) = (&self.service, &self.copiers);
-        // SAFETY: `base` is the region's live memory, which is unmapped only after the copiers have
-        // ended. The pages are mapped, or were found readable. `&mut self` excludes writers during
-        // the call. Deferred chunks are watched by the gate and by nothing else.
+        // SAFETY: live memory is unmapped only after the copiers have ended. The pages are mapped,
+        // or were found readable. `&mut self` excludes writers during the call. Deferred chunks are
+        // watched by the gate and by nothing else.
         let captured = unsafe {
             self.store
                 .lock()
@@ -84,10 +94,11 @@ impl Producer {
         Ok(captured.visibility)
     }
 
-    /// Notes that the version of `selection` is visible, or will be.
-    pub(crate) fn commit(&mut self, selection: &Selection) {
+    /// Notes that the version of `selection` is visible, or will be if `visible` is false.
+    pub(crate) fn commit(&mut self, selection: &Selection, visible: bool) {
         self.stream.tight = false;
         self.stream.next_version += 1;
+        self.live.vacated.published(visible);
         let settled = self.dirty.commit(selection, self.policy.expected());
         if let Err(error) = self.live.memory.tracker().settle(&settled) {
             log::warn!(
@@ -121,6 +132,7 @@ impl Producer {
             s.add(Counter::EarlyStores, early)?;
             s.add(Counter::EarlyNs, waited)
         });
+        self.live.vacated.settled(settled.outcome == Outcome::Saved);
         if let Outcome::GivenUp(why) = &settled.outcome {
             log::warn!(
                 "the capture of version {} was given up, its changes go into the next one: {why}",

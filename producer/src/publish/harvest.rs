@@ -24,11 +24,13 @@ impl Producer {
         let unprotected = self.dirty.left_unprotected(self.policy.expected());
         let tracker = self.live.memory.tracker();
         let harvested = looked.and(tracker.harvest(&unprotected, &mut found));
+        let gone = self.live.memory.adopted().harvest(&mut found);
         self.dirty.harvested(Harvested {
             found,
             untracked: &self.live.untracked,
             lost: harvested.is_err().then_some(self.live.memory.mapped()),
         });
+        self.lose(gone);
         let mut surprising = self.dirty.faulted().clone();
         surprising.subtract(self.policy.recurring());
         if let Some(cold) = &mut self.policy.cold {

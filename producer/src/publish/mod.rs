@@ -15,7 +15,7 @@ use crate::error::PublishError;
 use crate::producer::Producer;
 use std::time::{Duration, Instant};
 use tcasm_core::format::stamp::Stamp;
-use tcasm_core::store::{NotPublished, Skip};
+use tcasm_core::store::{NotPublished, Skip, Visibility};
 use tcasm_core::sys::heap;
 use tcasm_core::sys::time::deadline;
 use tcasm_core::testing::fault;
@@ -41,28 +41,41 @@ impl Producer {
             return Ok(self.skipped(reason, start));
         }
         self.declare_announced();
-        let sound = self.harvest();
-        let mut selection = self.select(sound)?;
-        fault::pass("harvested");
-        let handed = self.rewritten();
         let stamp = Stamp {
             version: self.stream.next_version,
             step,
             time,
         };
-        self.table.update()?;
-        match self.capture(&stamp, &mut selection, &handed) {
-            Ok(visibility) => {
-                self.commit(&selection);
-                self.apply_policy(&selection, sound);
-                Ok(self.published(&selection, &handed, visibility, start))
+        loop {
+            let sound = self.harvest();
+            let mut selection = self.select(sound)?;
+            fault::pass("harvested");
+            let handed = self.rewritten();
+            self.table.update()?;
+            match self.capture(&stamp, &mut selection, &handed) {
+                Ok(visibility) => {
+                    self.commit(&selection, matches!(visibility, Visibility::Immediate));
+                    self.apply_policy(&selection, sound);
+                    return Ok(self.published(&selection, &handed, visibility, start));
+                }
+                // Each round loses a field, so this ends.
+                Err(NotPublished::Skipped(_)) if self.lost_meanwhile() => {}
+                Err(NotPublished::Skipped(reason)) => {
+                    self.abort(&reason);
+                    return Ok(self.skipped(reason, start));
+                }
+                Err(NotPublished::Index(error)) => return Err(error.into()),
             }
-            Err(NotPublished::Skipped(reason)) => {
-                self.abort(&reason);
-                Ok(self.skipped(reason, start))
-            }
-            Err(NotPublished::Index(error)) => Err(error.into()),
         }
+    }
+
+    /// Marks fields as lost whose arrays have gone since the harvest. Returns true if there are
+    /// some.
+    fn lost_meanwhile(&mut self) -> bool {
+        let gone = self.live.memory.adopted().gone();
+        let some = !gone.is_empty();
+        self.lose(gone);
+        some
     }
 
     /// Publishes like [`Producer::publish`]. If nothing was published, tries again until `timeout`
@@ -130,7 +143,7 @@ impl Producer {
     /// Returns why nothing can be published if there is too little heap. An allocation that fails
     /// would end the simulation.
     fn lacks_heap(&self) -> Option<Skip> {
-        let pages = self.live.memory.mapped().len();
+        let pages = self.live.memory.tracked_pages();
         let bytes = heap::for_sets(pages, self.store.lock().most());
         (!heap::has(bytes)).then(|| Skip::NoMemory {
             error: heap::lacks(bytes),

@@ -21,6 +21,12 @@ pub struct Published {
     pub handed_over: u64,
     /// Bytes copied, in the call or after it.
     pub bytes: u64,
+    /// Names of the adopted fields that are lost since the last version: their memory was unmapped,
+    /// moved or replaced. This version has no values of them. [`Producer::lost`] returns all that
+    /// are lost.
+    ///
+    /// [`Producer::lost`]: crate::Producer::lost
+    pub lost: Vec<String>,
     /// How long the call took.
     pub duration: Duration,
     pub(crate) sweep: Option<Arc<Sweep>>,

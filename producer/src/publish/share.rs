@@ -99,7 +99,7 @@ impl Producer {
         // plane, which the kernel would gather instead.
         let private = live.memory.mapped().is_full(chunk)
             && !self.store.lock().may_be_shared(&pages)
-            && !self.dirty.has_devices(pages.clone());
+            && !self.dirty.must_stay(pages.clone());
         let watched = live.untracked.intersects(pages.clone()) || live.deferred.has(&pages);
         // An expected page is written before the next publish, which would split the huge page.
         let quiet = !may_differ.intersects(pages.clone());
@@ -141,7 +141,7 @@ impl Producer {
     fn share_target(&self, chunk: usize, may_differ: &PageSet) -> Option<ShareTarget> {
         let pages = pages_of(chunk);
         let whole = self.dirty.bound().is_full(chunk);
-        let others = self.dirty.has_devices(pages.clone())
+        let others = self.dirty.must_stay(pages.clone())
             || self.live.untracked.intersects(pages.clone())
             || self.live.deferred.has(&pages);
         if !whole || others || !self.live.shared.has_room() {
@@ -181,13 +181,12 @@ impl Producer {
     /// and the chunk is not shared.
     #[allow(unsafe_code)]
     fn is_same(&mut self, plan: &Plan) -> bool {
-        let (base, ShareTarget { plane, bits, .. }) = (self.live.ptr(), &plan.target);
-        // SAFETY: `base` is the region's live memory, which is mapped where fields are bound.
-        // `&mut self` excludes writers. The target is a plane that the newest version refers to.
+        let (live, ShareTarget { plane, bits, .. }) = (&self.live.segments, &plan.target);
+        // SAFETY: live memory is mapped where fields are bound. `&mut self` excludes writers. The target is a plane that the newest version refers to.
         let unseen = unsafe {
             self.store
                 .lock()
-                .differing_pages(base, plan.chunk, *plane, bits)
+                .differing_pages(live, plan.chunk, *plane, bits)
         };
         if !unseen.is_empty() {
             log::warn!(

@@ -47,14 +47,21 @@ pub struct MemoryRegion {
 /// Registers memory with a protection domain of one adapter, for local and remote access.
 #[derive(Debug)]
 pub struct Ibverbs {
-    context: usize,
     domain: usize,
     register: RegMr,
     deregister: End,
-    end_domain: End,
-    close: End,
+    /// The adapter, unless the domain is that of the program.
+    adapter: Option<Adapter>,
     /// Last, because the functions are in it.
     _library: Library,
+}
+
+/// An adapter that was opened for a registrar.
+#[derive(Debug)]
+struct Adapter {
+    context: usize,
+    end_domain: End,
+    close: End,
 }
 
 impl Ibverbs {
@@ -62,14 +69,13 @@ impl Ibverbs {
     pub fn load(number: usize) -> Result<Self, Absent> {
         let library = load(DRIVER)?;
         // SAFETY: the types are those of the library's header.
-        let (alloc, register, deregister, end_domain, close) = unsafe {
+        let (alloc, end_domain, close) = unsafe {
             let alloc: Open = function(&library, DRIVER, "ibv_alloc_pd")?;
-            let register: RegMr = function(&library, DRIVER, "ibv_reg_mr")?;
-            let deregister: End = function(&library, DRIVER, "ibv_dereg_mr")?;
             let end_domain: End = function(&library, DRIVER, "ibv_dealloc_pd")?;
             let close: End = function(&library, DRIVER, "ibv_close_device")?;
-            (alloc, register, deregister, end_domain, close)
+            (alloc, end_domain, close)
         };
+        let (register, deregister) = registering(&library)?;
         let context = open(&library, number)?;
         // SAFETY: the adapter is open.
         let domain = unsafe { alloc(context.as_ptr()) };
@@ -83,14 +89,48 @@ impl Ibverbs {
             ));
         }
         Ok(Ibverbs {
-            context: context.as_ptr() as usize,
             domain: domain as usize,
             register,
             deregister,
-            end_domain,
-            close,
+            adapter: Some(Adapter {
+                context: context.as_ptr() as usize,
+                end_domain,
+                close,
+            }),
             _library: library,
         })
+    }
+
+    /// Registers memory with a protection domain of the program (`struct ibv_pd *`), whose queue
+    /// pairs use the keys.
+    ///
+    /// # Safety
+    /// The domain must be one of `libibverbs.so.1`, and stay allocated as long as this value lives.
+    pub unsafe fn in_domain(domain: NonNull<c_void>) -> Result<Self, Absent> {
+        let library = load(DRIVER)?;
+        let (register, deregister) = registering(&library)?;
+        Ok(Ibverbs {
+            domain: domain.as_ptr() as usize,
+            register,
+            deregister,
+            adapter: None,
+            _library: library,
+        })
+    }
+
+    /// Returns the protection domain (`struct ibv_pd *`). Queue pairs that use the keys must be made
+    /// in it, and end before this value.
+    pub fn domain(&self) -> *mut c_void {
+        self.domain as *mut c_void
+    }
+}
+
+/// Returns the functions that register memory, and end that.
+fn registering(library: &Library) -> Result<(RegMr, End), Absent> {
+    // SAFETY: the types are those of the library's header.
+    unsafe {
+        let register = function(library, DRIVER, "ibv_reg_mr")?;
+        Ok((register, function(library, DRIVER, "ibv_dereg_mr")?))
     }
 }
 
@@ -158,10 +198,14 @@ impl Registrar for Ibverbs {
 
 impl Drop for Ibverbs {
     fn drop(&mut self) {
-        // SAFETY: all regions are deregistered: the cache that had them has ended.
+        let Some(adapter) = &self.adapter else {
+            return;
+        };
+        // SAFETY: all regions are deregistered: the cache that had them has ended. The program has
+        // ended what it made in the domain.
         unsafe {
-            (self.end_domain)(self.domain as *mut c_void);
-            (self.close)(self.context as *mut c_void);
+            (adapter.end_domain)(self.domain as *mut c_void);
+            (adapter.close)(adapter.context as *mut c_void);
         }
     }
 }

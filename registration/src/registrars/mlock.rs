@@ -81,6 +81,16 @@ fn is_mapped(range: &Range<usize>) -> bool {
     unsafe { msync(at, range.len(), MsFlags::MS_ASYNC) }.is_ok()
 }
 
+/// Returns false if some page of the range cannot be touched: nothing may be read there, or a file
+/// ends before. Before Linux 5.14 the kernel does not tell, and this returns true.
+fn is_touchable(range: &Range<usize>) -> bool {
+    let at = range.start as *mut c_void;
+    // SAFETY: the request reads pages, and changes no byte.
+    let populate = |len| unsafe { Errno::result(libc::madvise(at, len, libc::MADV_POPULATE_READ)) };
+    let known = populate(0).is_ok();
+    !(known && matches!(populate(range.len()), Err(Errno::EFAULT | Errno::EINVAL)))
+}
+
 /// Returns the limit that is reached if memory which is mapped cannot be locked. Locking a part of
 /// a mapping can split it into three.
 fn reached() -> &'static str {
@@ -102,6 +112,9 @@ impl Registrar for Mlock {
         // Some pages may be locked all the same.
         locked.remove(range);
         match error {
+            Errno::ENOMEM if is_mapped(range) && !is_touchable(range) => {
+                Err(refused(range, "mlock", Errno::EFAULT.into()))
+            }
             Errno::ENOMEM | Errno::EAGAIN | Errno::EPERM if is_mapped(range) => {
                 Err(limit(range, reached(), error))
             }

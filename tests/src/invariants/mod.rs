@@ -4,6 +4,7 @@
 //! process, and the violation may hang or crash it. A check uses public interfaces only, knows
 //! nothing of guards, and always ends, even if `publish` does not.
 
+mod adopted;
 mod common;
 mod damage;
 mod failures;
@@ -20,7 +21,7 @@ use crate::check::Check;
 pub type Named = (&'static str, fn() -> Check);
 
 /// All checks.
-pub const CHECKS: [Named; 10] = [
+pub const CHECKS: [Named; 12] = [
     ("i1", versions::i1_frame_in_use_is_never_written),
     ("i2", peers::i2_a_version_is_visible_only_when_it_is_whole),
     ("i3", versions::i3_a_version_that_is_pinned_is_not_reclaimed),
@@ -36,5 +37,13 @@ pub const CHECKS: [Named; 10] = [
     (
         "i11",
         shared::i11_frame_shared_with_live_memory_is_not_changed,
+    ),
+    (
+        "i12",
+        adopted::i12_versions_have_adopted_arrays_and_nothing_beside_them,
+    ),
+    (
+        "i13",
+        versions::i13_other_steps_leave_room_for_appointed_ones,
     ),
 ];

@@ -1,14 +1,16 @@
-//! I1, I3 and I7: held versions never change, and memory and versions stay bounded.
+//! I1, I3, I7 and I13: held versions never change, memory and versions stay bounded, and appointed
+//! steps find room.
 
 use super::common::{PAGES, bytes_of, live, newest_is, region, text, touch};
 use crate::PublishVisible;
 use crate::check::Check;
 use crate::name;
 use crate::oracle::ensure;
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 use tcasm_core::sys::mem::page_size;
 use tcasm_observer::{Observer, Version};
-use tcasm_producer::{Receipt, Skip};
+use tcasm_producer::{Builder, Receipt, Skip};
 
 /// Held versions, each with the bytes that it had at first.
 struct Album(Vec<(Version, Vec<u8>)>);
@@ -146,4 +148,39 @@ fn at_the_bound_on_versions() -> Check {
     held.clear();
     producer.publish_visible(6, 0.0).map_err(text)?;
     newest_is(&mut observer, &live(&producer, field)?)
+}
+
+/// Checks that an observer which holds every version of steps that are not appointed leaves room
+/// for two appointed ones, both where slots and where memory are short.
+pub fn i13_other_steps_leave_room_for_appointed_ones() -> Check {
+    let every = NonZeroU64::new(10).ok_or("not zero")?;
+    let region_bytes = (PAGES * page_size()) as u64;
+    for (versions, memory) in [(6, 100 * region_bytes), (32, 6 * region_bytes)] {
+        let name = name("i13");
+        let settings = |b: Builder| b.versions(versions).memory(memory).reserve_for_every(every);
+        let (mut producer, field) = region(&name, settings)?;
+        let mut observer = Observer::attach(&name).map_err(text)?;
+        let (mut others, mut appointed) = (Vec::new(), Vec::new());
+        let mut skipped = 0;
+        for step in 1..=25u8 {
+            touch(&mut producer, field, 0, 1, step)?;
+            let receipt = producer.publish_visible(step.into(), 0.0).map_err(text)?;
+            let is_appointed = step % 10 == 0;
+            match (receipt.version().is_some(), is_appointed) {
+                (true, true) => appointed.push(observer.latest().map_err(text)?),
+                (true, false) => others.push(observer.latest().map_err(text)?),
+                (false, true) => return Err(format!("appointed step {step} was skipped")),
+                (false, false) => skipped += 1,
+            }
+        }
+        let steps: Vec<u64> = appointed.iter().map(Version::step).collect();
+        ensure(steps == [10, 20] && skipped > 0, || {
+            format!("appointed {steps:?}, {skipped} others skipped")
+        })?;
+        // There is room again when others are released.
+        others.clear();
+        producer.publish_visible(26, 0.0).map_err(text)?;
+        newest_is(&mut observer, &live(&producer, field)?)?;
+    }
+    Ok(())
 }

@@ -51,6 +51,8 @@ static void wrong_values_are_refused(void)
     OK(tcasm_options_new(&region));
     FAILS(TCASM_INVALID_ARGUMENT, tcasm_options_set(region, TCASM_VERSIONS, -1));
     FAILS(TCASM_INVALID_ARGUMENT, tcasm_options_set(region, 99, 1));
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_options_set(region, TCASM_COPIERS, 257));
+    said("256 at most");
     OK(tcasm_options_free(region));
     FAILS(TCASM_INVALID_ARGUMENT, tcasm_add_field(producer, "a", 99, 2, shape, NULL, NULL));
     FAILS(TCASM_NOT_DEFINED, tcasm_add_field(producer, "a b", TCASM_F64, 2, shape, NULL, NULL));
@@ -196,6 +198,51 @@ static void a_producer_can_be_closed_while_another_thread_waits_for_room(const c
     OK(tcasm_detach(holder));
 }
 
+enum { BINDS = 300 };
+static tcasm_buffer *second;
+static pthread_barrier_t together;
+
+/* Binds the second buffer to field `name`, at the same time as another thread. */
+static void *binding(void *name)
+{
+    for (int i = 0; i < BINDS; i++) {
+        tcasm_buffer *mine = second, *next = NULL;
+        pthread_barrier_wait(&together);
+        int status = tcasm_bind(producer, name, mine, &next, NULL);
+        CHECK(status == TCASM_OK ? next != NULL : status == TCASM_CLOSED);
+        if (status == TCASM_OK)
+            second = next;
+        pthread_barrier_wait(&together);
+    }
+    return NULL;
+}
+
+/* Of two threads that bind one buffer, one succeeds, and the other learns that the handle has
+   ended. No buffer is lost. The handles end with the producer. */
+static void a_buffer_is_bound_by_one_thread_at_a_time(const char *name)
+{
+    pthread_t threads[2];
+    char *fields[] = {"a", "b"};
+    size_t shape[] = {4};
+    OK(tcasm_create(name, 4 << 20, NULL, &producer));
+    for (int i = 0; i < 2; i++)
+        OK(tcasm_add_field(producer, fields[i], TCASM_F64, 1, shape, NULL, NULL));
+    OK(tcasm_buffer_like(producer, "a", &second, NULL));
+    CHECK(pthread_barrier_init(&together, NULL, 2) == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, binding, fields[i]) == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    OK(tcasm_bind(producer, "a", second, &second, NULL));
+    OK(tcasm_close(producer));
+    tcasm_buffer *next;
+    OK(tcasm_create(name, 4 << 20, NULL, &producer));
+    OK(tcasm_add_field(producer, "a", TCASM_F64, 1, shape, NULL, NULL));
+    FAILS(TCASM_CLOSED, tcasm_bind(producer, "a", second, &next, NULL));
+    FAILS(TCASM_CLOSED, tcasm_rewrite_buffer(producer, second));
+    OK(tcasm_close(producer));
+}
+
 /* A thread that ends has no text any more, and its destructors get statuses. */
 static void at_the_end(void *unused)
 {
@@ -248,6 +295,7 @@ int main(int argc, char **argv)
     FAILS(TCASM_CLOSED, tcasm_close(producer));
     FAILS(TCASM_CLOSED, tcasm_publish(producer, 1, 1.0));
     a_producer_can_be_closed_while_another_thread_waits_for_room(argv[1]);
+    a_buffer_is_bound_by_one_thread_at_a_time(argv[1]);
     destructors_get_statuses();
     return 0;
 }

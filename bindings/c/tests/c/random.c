@@ -4,7 +4,7 @@
 #include "check.h"
 
 enum { SLOTS = 3 };
-enum kind { OPTIONS, FIELD_OPTIONS, ATTRS, PRODUCER, BUFFER, OBSERVER, VERSION, KINDS };
+enum kind { OPTIONS, FIELD_OPTIONS, ATTRS, PRODUCER, BUFFER, OBSERVER, VERSION, GROUP, STEP, KINDS };
 
 static uint64_t state;
 static void *slots[KINDS][SLOTS];
@@ -54,10 +54,17 @@ static int changes_an_object(void)
 {
     size_t shape[3] = {1 + below(20), below(5), below(5)}, two[2] = {below(3), below(3)};
     double three[3] = {1.0, 0.5, 2.0};
+    uint32_t refinement[3] = {2, (uint32_t)below(3), 1};
+    int64_t offset[3] = {number(), 0, -1};
     void *data = NULL;
     tcasm_buffer *buffer = NULL;
     int status;
-    switch (below(15)) {
+    switch (below(20)) {
+    case 15: return tcasm_every_version(handle(OBSERVER), (int)below(3));
+    case 16: return tcasm_options_set_group(handle(OPTIONS), (uint32_t)below(3), (uint32_t)below(3), (uint32_t)below(3), text());
+    case 17: return tcasm_field_options_set_global(handle(FIELD_OPTIONS), below(3), shape, two);
+    case 18: return tcasm_set_block(handle(PRODUCER), text(), text(), (uint32_t)number(), refinement, offset);
+    case 19: return tcasm_add_block(handle(PRODUCER), text(), shape, three, three, text(), 1, refinement, offset, handle(ATTRS));
     case 0: return tcasm_options_set(handle(OPTIONS), (int)number(), number());
     case 1: return tcasm_field_options_set(handle(FIELD_OPTIONS), (int)number(), number());
     case 2: return tcasm_field_options_set_text(handle(FIELD_OPTIONS), (int)number(), text());
@@ -105,10 +112,18 @@ static int makes_an_object(void)
                               (tcasm_producer **)&made);
         break;
     case OBSERVER: status = tcasm_attach(region[below(3)], 0.0, (tcasm_observer **)&made); break;
+    case GROUP: status = tcasm_group_attach(region[below(3)], (tcasm_group_observer **)&made); break;
+    case STEP:
+        status = below(2) ? tcasm_group_latest(handle(GROUP), (tcasm_group_version **)&made)
+                          : tcasm_group_at(handle(GROUP), below(5), (tcasm_group_version **)&made);
+        break;
     default:
         kind = VERSION;
-        status = below(2) ? tcasm_latest(handle(OBSERVER), (tcasm_version **)&made)
-                          : tcasm_next(handle(OBSERVER), 0.0, (tcasm_version **)&made);
+        switch (below(4)) {
+        case 0: status = tcasm_group_member(handle(STEP), (uint32_t)below(3), (tcasm_version **)&made); break;
+        case 1: status = tcasm_latest(handle(OBSERVER), (tcasm_version **)&made); break;
+        default: status = tcasm_next(handle(OBSERVER), 0.0, (tcasm_version **)&made);
+        }
         break;
     }
     if (status == TCASM_OK)
@@ -121,12 +136,23 @@ static int reads_an_object(void)
     tcasm_array array = TCASM_INIT(tcasm_array);
     tcasm_stamp stamp = TCASM_INIT(tcasm_stamp);
     tcasm_info info = TCASM_INIT(tcasm_info);
+    tcasm_mesh mesh = TCASM_INIT(tcasm_mesh);
+    tcasm_attrs *attrs;
     uint8_t bytes[16];
     uint64_t numbers[4];
     size_t first[3] = {below(3), below(3), 0}, count[3] = {below(3), below(3), 1}, all;
     const char *name;
     int status;
-    switch (below(11)) {
+    switch (below(18)) {
+    case 11: return tcasm_mesh_at(handle(VERSION), below(4), &mesh);
+    case 12:
+        status = tcasm_mesh_attrs(handle(VERSION), text(), &attrs);
+        return status == TCASM_OK ? tcasm_attrs_free(attrs) : status;
+    case 13: return tcasm_layout_of(handle(VERSION), text(), &array);
+    case 14: return tcasm_missed(handle(OBSERVER), numbers, numbers + 2, below(3), &all);
+    case 15: return tcasm_group_steps(handle(GROUP), numbers, below(5), &all);
+    case 16: return tcasm_global_of(handle(STEP), text(), &array);
+    case 17: return tcasm_global_read(handle(STEP), text(), below(4), first, count, (int)below(3), bytes, below(17));
     case 0:
         status = tcasm_array_of(handle(VERSION), text(), &array);
         if (status == TCASM_OK && array.bytes > 0)
@@ -151,7 +177,9 @@ static int reads_an_object(void)
 
 static int ends_or_publishes(void)
 {
-    switch (below(12)) {
+    switch (below(14)) {
+    case 12: return tcasm_group_detach(handle(GROUP));
+    case 13: return tcasm_group_release(handle(STEP));
     case 0: return tcasm_options_free(handle(OPTIONS));
     case 1: return tcasm_field_options_free(handle(FIELD_OPTIONS));
     case 2: return tcasm_attrs_free(handle(ATTRS));
@@ -163,6 +191,16 @@ static int ends_or_publishes(void)
     }
 }
 
+/* Makes any call. */
+static void call(void)
+{
+    int (*const kinds[])(void) = {changes_an_object, makes_an_object, reads_an_object,
+                                  ends_or_publishes};
+    int status = kinds[below(4)]();
+    CHECK(status != TCASM_INTERNAL_ERROR && status >= -127 && status <= 127);
+    by_status[status + 128]++;
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -171,13 +209,8 @@ int main(int argc, char **argv)
     state = seed ? strtoull(seed, NULL, 10) | 1 : 0x9E3779B97F4A7C15u;
     for (int i = 0; i < 3; i++)
         snprintf(region[i], sizeof region[i], "%s-%d", argv[1], i);
-    while (left-- > 0) {
-        int (*const kinds[])(void) = {changes_an_object, makes_an_object, reads_an_object,
-                                      ends_or_publishes};
-        int status = kinds[below(4)]();
-        CHECK(status != TCASM_INTERNAL_ERROR && status >= -127 && status <= 127);
-        by_status[status + 128]++;
-    }
+    while (left-- > 0)
+        call();
     for (int i = 0; i < 256; i++)
         if (by_status[i] > 0)
             printf("%6d %s\n", by_status[i], tcasm_status_name(i - 128));

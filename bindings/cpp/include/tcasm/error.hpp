@@ -30,6 +30,8 @@ enum class status_code : int {
     not_found = TCASM_NOT_FOUND,
     not_created = TCASM_NOT_CREATED,
     not_defined = TCASM_NOT_DEFINED,
+    refused = TCASM_REFUSED,
+    lost = TCASM_LOST,
     internal_error = TCASM_INTERNAL_ERROR,
 };
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tcasm {
@@ -53,6 +54,33 @@ public:
     /// Waits like `next`. Returns none if the time is over before.
     [[nodiscard]] std::optional<version> try_next(seconds timeout) const {
         return tried(raw_next(timeout));
+    }
+
+    /// Makes `next` and loops take every version from now on, beginning with the oldest that exists.
+    /// The producer reclaims none that was not taken, so these fill its bounds.
+    void every_version(bool on = true) const {
+        detail::check(tcasm_every_version(get(), on ? 1 : 0));
+    }
+    /// Returns the first and the last numbers of the ranges that were left out since
+    /// `every_version`.
+    [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> missed() const {
+        std::vector<std::uint64_t> firsts(16);
+        std::vector<std::uint64_t> lasts(16);
+        std::size_t count = 0;
+        for (;;) {
+            const std::size_t room = firsts.size();
+            detail::check(tcasm_missed(get(), firsts.data(), lasts.data(), room, &count));
+            if (count <= room) {
+                break;
+            }
+            firsts.resize(count);
+            lasts.resize(count);
+        }
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+        for (std::size_t i = 0; i < count; ++i) {
+            ranges.emplace_back(firsts[i], lasts[i]);
+        }
+        return ranges;
     }
 
     /// Returns the version of a number, if it is available.

@@ -45,6 +45,12 @@ public:
     options& copiers(std::int64_t n) { return set(TCASM_COPIERS, n); }
     options& allow_everyone(bool on = true) { return set(TCASM_ALLOW_EVERYONE, on); }
 
+    /// Does the same with what the launcher of this process tells: see docs/jobs.md.
+    options& group_from_env() {
+        detail::check(tcasm_options_set_group_from_env(get()));
+        return *this;
+    }
+
     /// Sets any option by its number in tcasm.h.
     options& set(int option, std::int64_t value) {
         detail::check(tcasm_options_set(get(), option, value));
@@ -111,6 +117,18 @@ public:
     field_options& uniform(const std::array<double, 3>& origin,
                            const std::array<double, 3>& spacing) {
         detail::check(tcasm_field_options_set_uniform(get(), origin.data(), spacing.data()));
+        return *this;
+    }
+    /// Makes the field a block of a global array of a group: the extents of that, and the index
+    /// there of the first value of the block that is no ghost.
+    field_options& global(const std::vector<std::size_t>& shape,
+                          const std::vector<std::size_t>& offset) {
+        if (shape.size() != offset.size()) {
+            detail::raise(status_code::invalid_argument,
+                          "the shape and the offset of a global array have the same rank");
+        }
+        detail::check(tcasm_field_options_set_global(get(), shape.size(), shape.data(),
+                                                     offset.data()));
         return *this;
     }
     field_options& attrs(const tcasm::attrs& list) {

@@ -4,12 +4,15 @@
 #define TCASM_CPP_PRODUCER_HPP
 
 #include "array.hpp"
+#include "mesh.hpp"
 #include "options.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace tcasm {
@@ -38,15 +41,6 @@ private:
 struct moment {
     std::uint64_t step;
     double time;
-};
-
-/// The kind of a mesh whose geometry is fields.
-enum class mesh_kind : int {
-    rectilinear = TCASM_RECTILINEAR,
-    curvilinear = TCASM_CURVILINEAR,
-    particles = TCASM_PARTICLES,
-    unstructured = TCASM_UNSTRUCTURED,
-    mixed = TCASM_MIXED,
 };
 
 class producer;
@@ -89,6 +83,9 @@ public:
         handle_ = decltype(handle_)(raw);
     }
 
+    /// Takes ownership of a handle.
+    explicit producer(tcasm_producer* raw) noexcept : handle_(raw) {}
+
     /// Adds a field of zeros, to compute in. Ghost layers are part of the shape. The view of a
     /// variable field has all that there is room for.
     template <element T>
@@ -108,6 +105,43 @@ public:
             }
         }
         return array_view<T>(array);
+    }
+
+    /// Adds `count` structures of zeros, to compute in. `type_name` appears in messages only.
+    template <class T>
+        requires std::is_trivially_copyable_v<T>
+    std::span<T> add_structures(const std::string& name, std::size_t count,
+                                const std::string& type_name) {
+        void* data = nullptr;
+        detail::check(tcasm_add_structures(get(), name.c_str(), count, sizeof(T), alignof(T),
+                                           type_name.c_str(), &data));
+        return {static_cast<T*>(data), count};
+    }
+    /// Makes an array that exists a field: `data` is its first element, and it has all elements of
+    /// the shape without gaps. It stays where it is. Until `release_adopted` it must not be freed,
+    /// moved or resized: the field would be lost.
+    template <element T>
+    void adopt(const std::string& name, T* data, const shape& extents,
+               const field_options& settings = {}) {
+        detail::check(tcasm_adopt(get(), name.c_str(), dtype_of<T>, extents.size(), extents.data(),
+                                  data, settings.get()));
+    }
+    /// Ends the adoption of an array. The next version has no such field.
+    void release_adopted(const std::string& name) {
+        detail::check(tcasm_release_adopted(get(), name.c_str()));
+    }
+    /// Returns the names of the fields that are lost: their memory was unmapped, moved or replaced
+    /// before `release_adopted`.
+    [[nodiscard]] std::vector<std::string> lost() const {
+        std::size_t count = 0;
+        detail::check(tcasm_lost_count(get(), &count));
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < count; i++) {
+            const char* name = nullptr;
+            detail::check(tcasm_lost_name(get(), i, &name));
+            names.emplace_back(name);
+        }
+        return names;
     }
 
     /// Returns the live memory of a field, as the next version will have it.

@@ -6,11 +6,13 @@
 #include "array.hpp"
 #include "attrs.hpp"
 #include "handle.hpp"
+#include "mesh.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace tcasm {
@@ -48,6 +50,23 @@ public:
         return names;
     }
 
+    /// Returns the meshes.
+    [[nodiscard]] std::vector<tcasm::mesh> meshes() const {
+        std::size_t count = 0;
+        detail::check(tcasm_mesh_count(get(), &count));
+        std::vector<tcasm::mesh> all;
+        for (std::size_t i = 0; i < count; ++i) {
+            all.push_back(detail::mesh_at(get(), i));
+        }
+        return all;
+    }
+    /// Returns the attributes of a mesh.
+    [[nodiscard]] tcasm::attrs mesh_attrs(const std::string& name) const {
+        tcasm_attrs* raw = nullptr;
+        detail::check(tcasm_mesh_attrs(get(), name.c_str(), &raw));
+        return tcasm::attrs(raw);
+    }
+
     /// Maps a field whole. Mapping it again costs nothing.
     template <element T>
     [[nodiscard]] array_view<const T> array(const std::string& name) const {
@@ -68,6 +87,18 @@ public:
         detail::check(tcasm_part_of(get(), name.c_str(), first.size(), first.data(), count.data(),
                                     &array));
         return array_view<const T>(array);
+    }
+
+    /// Maps a field of structures. Throws if their size or alignment is not that of `T`.
+    template <class T>
+        requires std::is_trivially_copyable_v<T>
+    [[nodiscard]] std::span<const T> structures(const std::string& name) const {
+        const tcasm_array array = layout(name);
+        if (array.alignment != alignof(T) || array.shape[1] != sizeof(T)) {
+            detail::raise(status_code::invalid_argument,
+                          "field " + name + " has no structures of this size and alignment");
+        }
+        return {static_cast<const T*>(array.data), array.shape[0]};
     }
 
     /// Describes a field, whatever its type is, and maps it.

@@ -1,7 +1,8 @@
 """Look at a simulation while it runs: consistent versions of its memory as numpy arrays.
 
 `Observer` attaches to a region, `Producer` publishes one, `open` reads checkpoints, and `regions`
-lists what there is. `Owner` and `Peer` transfer bytes between two processes, and `HostBuffer` is
+lists what there is. `GroupObserver` attaches to all ranks of a parallel program, and
+`restore_or_begin` continues a run. `Owner` and `Peer` transfer bytes between two processes, and `HostBuffer` is
 memory that all processes of a job share.
 """
 
@@ -19,6 +20,7 @@ from ._errors import (
     DefineError,
     EndOfStream,
     Error,
+    FieldLost,
     FieldNotFound,
     Forked,
     HostBufferError,
@@ -34,10 +36,12 @@ from ._errors import (
     VersionGone,
 )
 from ._fields import Field, Mesh
+from ._group import GroupObserver, GroupVersion
 from ._hostbuffer import HostBuffer
 from ._observer import Observer, Version
-from ._producer import Producer, Receipt
+from ._producer import Group, Producer, Receipt
 from ._regions import Region, regions
+from ._restart import Restored, restore_or_begin
 from ._transfer import Declared, Owner, Peer, SharedArray
 
 __all__ = [
@@ -55,8 +59,12 @@ __all__ = [
     "EndOfStream",
     "Error",
     "Field",
+    "FieldLost",
     "FieldNotFound",
     "Forked",
+    "Group",
+    "GroupObserver",
+    "GroupVersion",
     "HostBuffer",
     "HostBufferError",
     "Mesh",
@@ -71,6 +79,7 @@ __all__ = [
     "Receipt",
     "Region",
     "RegionNotFound",
+    "Restored",
     "Revoked",
     "SharedArray",
     "Status",
@@ -81,4 +90,5 @@ __all__ = [
     "VersionGone",
     "open",
     "regions",
+    "restore_or_begin",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from . import _tcasm
@@ -15,8 +16,14 @@ class Buffer:
     """Memory of a producer. Versions have it while it is bound to a field."""
 
     def __init__(
-        self, producer: _tcasm.Producer, core: _tcasm.Buffer, field: str, handed_over: bool
+        self,
+        producer: _tcasm.Producer,
+        core: _tcasm.Buffer,
+        field: str,
+        handed_over: bool,
+        structure: np.dtype[Any] | None = None,
     ) -> None:
+        self._structure = structure
         self._producer, self._core, self._handed_over = producer, core, handed_over
         self._field = field
         self._writable = True
@@ -28,6 +35,8 @@ class Buffer:
         """The live memory: all that there is room for. That of a handed-over buffer which a version
         has is read-only until `Producer.rewrite`."""
         array = self._producer.array(self._core, self._writable)
+        if self._structure is not None:
+            array = array.view(self._structure)[:, 0]
         if self._handed_over and self._writable:
             self._arrays = [old for old in self._arrays if old() is not None]
             self._arrays.append(weakref.ref(array))

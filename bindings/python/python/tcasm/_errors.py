@@ -75,6 +75,11 @@ class FieldNotFound(Error, KeyError):
     __str__ = Exception.__str__  # that of KeyError would quote the text
 
 
+class FieldLost(Error):
+    """The version has no values of the field: its memory in the producer was unmapped, moved or
+    replaced."""
+
+
 class CreateError(Error):
     """The region cannot be created."""
 

@@ -92,6 +92,17 @@ class Observer:
         """Does the same as `wait`, but returns the oldest such version."""
         return Version(self._core.next(timeout), self._created)
 
+    def every_version(self, on: bool = True) -> None:
+        """Makes `next` and loops take every version from now on, beginning with the oldest that
+        exists. The producer reclaims none that was not taken yet, so these fill its bounds:
+        `Producer.publish` skips then, or waits if it has a timeout."""
+        self._core.every_version(on)
+
+    def missed(self) -> list[tuple[int, int]]:
+        """Returns the first and the last number of each range that was left out since
+        `every_version`. Most are numbers of versions that never became visible."""
+        return self._core.missed()
+
     def version(self, number: int) -> Version:
         """Returns the version of that number, if it exists."""
         return Version(self._core.version(number), self._created)

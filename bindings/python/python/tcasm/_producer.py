@@ -16,6 +16,7 @@ from ._errors import CannotPickle, DefineError, FieldNotFound
 from ._fields import Attr, Field, field_of
 
 Receipt = _tcasm.Receipt
+Group = _tcasm.Group
 _open: weakref.WeakSet[Producer] = weakref.WeakSet()
 
 
@@ -27,6 +28,8 @@ class Producer:
             for step in range(10):
                 u += 1.0                               # compute in place
                 p.publish(step=step, time=step * 0.1)
+
+    In a parallel program each rank gives its ``group``, and its region is called ``name.RANK``.
 
     ``capacity`` is the bytes of all fields together, rounded up to pages. Memory that is not
     touched takes only addresses. While `publish` runs, no other thread may store to fields.
@@ -47,26 +50,32 @@ class Producer:
         no_kernel_writes: bool = False,
         max_observers: int = 64,
         attrs: dict[str, Attr] | None = None,
+        group: Group | None = None,
     ) -> None:
-        self._core = _tcasm.Producer(
-            {
-                "name": name,
-                "capacity": capacity,
-                "versions": versions,
-                "history": history,
-                "first_version": first_version,
-                "memory": memory,
-                "capture": capture,
-                "wait_for_capture": wait_for_capture,
-                "no_kernel_writes": no_kernel_writes,
-                "max_observers": max_observers,
-                "attrs": attrs or {},
-            }
-        )
+        settings = {
+            "name": name,
+            "capacity": capacity,
+            "versions": versions,
+            "history": history,
+            "first_version": first_version,
+            "memory": memory,
+            "capture": capture,
+            "wait_for_capture": wait_for_capture,
+            "no_kernel_writes": no_kernel_writes,
+            "max_observers": max_observers,
+            "attrs": attrs or {},
+            "group": group,
+        }
+        self._core = self._made(settings)
         self.name = name
         #: The buffers that fields are bound to.
         self._bound: dict[str, Buffer] = {}
+        #: The arrays of the program that are fields.
+        self._adopted: dict[str, NDArray[Any]] = {}
         _open.add(self)
+
+    def _made(self, settings: dict[str, Any]) -> _tcasm.Producer:
+        return _tcasm.Producer(settings)
 
     def field(
         self,
@@ -85,6 +94,8 @@ class Producer:
         quantity: str | None = None,
         origin: Sequence[float] | None = None,
         spacing: Sequence[float] | None = None,
+        global_shape: Sequence[int] | None = None,
+        global_offset: Sequence[int] | None = None,
         attrs: dict[str, Attr] | None = None,
         in_checkpoints: bool = True,
     ) -> NDArray[Any]:
@@ -92,15 +103,13 @@ class Producer:
         the shape, and with ``vector`` its last axis is the components. A ``variable`` field has
         room for the shape, and the length that `set_len` gives it. A ``handed_over`` field is
         rewritten whole before each publish, and versions get its pages without a copy: see
-        `rewrite`."""
-        kind = np.dtype(dtype)
-        if not kind.isnative:
-            raise DefineError(f"{kind} is not in the byte order of this machine")
+        `rewrite`. In a group, a field can be a block of an array of all ranks, of ``global_shape``;
+        its first value that is no ghost is at ``global_offset`` there."""
         self._core.field(
             {
                 "name": name,
                 "shape": [shape] if isinstance(shape, int) else list(shape),
-                "dtype": kind.name,
+                "dtype": _native(dtype).name,
                 "vector": vector,
                 "variable": variable,
                 "handed_over": handed_over,
@@ -112,12 +121,82 @@ class Producer:
                 "quantity": quantity,
                 "origin": origin,
                 "spacing": spacing,
+                "global_shape": global_shape,
+                "global_offset": global_offset,
                 "attrs": attrs or {},
                 "in_checkpoints": in_checkpoints,
             }
         )
         self._bound[name] = Buffer(self._core, self._core.bound(name), name, handed_over)
         return self[name]
+
+    def adopt(
+        self,
+        name: str,
+        array: NDArray[Any],
+        *,
+        vector: bool = False,
+        variable: bool = False,
+        ghosts: Sequence[tuple[int, int]] | None = None,
+        unit: str = "",
+        centring: str = "point",
+        on: str | None = None,
+        quantity: str | None = None,
+        origin: Sequence[float] | None = None,
+        spacing: Sequence[float] | None = None,
+        global_shape: Sequence[int] | None = None,
+        global_offset: Sequence[int] | None = None,
+        attrs: dict[str, Attr] | None = None,
+        in_checkpoints: bool = True,
+    ) -> None:
+        """Makes an array that exists a field. It stays where it is, and is tracked in place: go on
+        computing in it. It must be writable and contiguous, in C or Fortran order. The producer
+        keeps it alive until `release`, or until the producer itself is gone. ``capacity`` must
+        allow for its bytes, and for up to 2 MiB more."""
+        kind = _native(array.dtype)
+        contiguous = array.flags.c_contiguous or array.flags.f_contiguous
+        if not (contiguous and array.flags.writeable and array.size):
+            raise DefineError(
+                f"the array for field {name!r} must be contiguous and writable, and have elements, "
+                "to be adopted; adopt a copy of it, and compute in that"
+            )
+        self._core.adopt(
+            {
+                "name": name,
+                "shape": list(array.shape),
+                "dtype": kind.name,
+                "vector": vector,
+                "variable": variable,
+                "handed_over": False,
+                "order": "C" if array.flags.c_contiguous else "F",
+                "ghosts": ghosts,
+                "unit": unit,
+                "centring": centring,
+                "on": on,
+                "quantity": quantity,
+                "origin": origin,
+                "spacing": spacing,
+                "global_shape": global_shape,
+                "global_offset": global_offset,
+                "attrs": attrs or {},
+                "in_checkpoints": in_checkpoints,
+            },
+            array.ctypes.data,
+        )
+        self._adopted[name] = array
+        self._bound[name] = Buffer(self._core, self._core.bound(name), name, False)
+
+    def release(self, name: str) -> None:
+        """Ends the adoption of an array, which stays as it is. The next version has no such
+        field. A lost field is removed as well."""
+        self._core.release(name)
+        self._adopted.pop(name, None)
+        self._bound.pop(name, None)
+
+    @property
+    def lost(self) -> list[str]:
+        """The names of the adopted fields whose memory went away before `release`."""
+        return self._core.lost()
 
     def mesh(
         self,
@@ -151,8 +230,42 @@ class Producer:
             }
         )
 
+    def structures(self, name: str, count: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Adds ``count`` structures of zeros, whose dtype has named members:
+        ``p.structures("pairs", 3, [("a", "f8"), ("b", "i4")])``. Returns the live memory. Give
+        ``numpy.dtype(..., align=True)`` for the layout of a compiler. Versions have a row of bytes
+        for each: ``version["pairs"].view(dtype)[:, 0]``."""
+        kind = np.dtype(dtype)
+        if kind.hasobject or kind.itemsize == 0:
+            raise DefineError(f"{kind} cannot be stored as bytes")
+        self._core.structures(name, count, kind.itemsize, kind.alignment, str(kind.descr))
+        self._bound[name] = Buffer(self._core, self._core.bound(name), name, False, kind)
+        return self[name]
+
+    def set_block(
+        self, name: str, *, level: int, refinement: Sequence[int], offset: Sequence[int]
+    ) -> None:
+        """Gives a mesh that was added as a block another place, from the next version on."""
+        self._core.set_block(
+            name, {"of": None, "level": level, "refinement": refinement, "offset": offset}
+        )
+
+    def set_uniform_mesh(
+        self, name: str, points: Sequence[int], origin: Sequence[float], spacing: Sequence[float]
+    ) -> None:
+        """Gives a uniform mesh other points, another origin and another spacing along x, y and z,
+        from the next version on."""
+        self._core.set_uniform_mesh(name, list(points), list(origin), list(spacing))
+
+    def set_unused(self, name: str) -> None:
+        """Makes a uniform mesh unused from the next version on, with the variable fields on it.
+        `set_uniform_mesh` uses it again."""
+        self._core.set_unused(name)
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Returns the live memory of a field: all that there is room for."""
+        if name in self._adopted:
+            return self._adopted[name]
         return self._buffer(name).array
 
     def _buffer(self, of: str | Buffer) -> Buffer:
@@ -166,7 +279,8 @@ class Producer:
         """Returns another buffer like the one that a field is bound to, to compute into its
         ``array``. Versions have it from the next one on that is published after `bind`."""
         made = self._core.buffer_like(name)
-        return Buffer(self._core, made, name, self._buffer(name)._handed_over)
+        like = self._buffer(name)
+        return Buffer(self._core, made, name, like._handed_over, like._structure)
 
     def bind(self, name: str, buffer: Buffer) -> Buffer:
         """Binds a field to another buffer of the same shape, dtype and way of capture. Nothing is
@@ -181,6 +295,8 @@ class Producer:
         From publish until here arrays of it are read-only, also those that this returned before.
         Take no views of them along: a store through one would change the version. Of a field that
         is computed in place this just returns the memory."""
+        if isinstance(of, str) and of in self._adopted:
+            return self._adopted[of]
         return self._buffer(of)._rewrite()
 
     def mark_dirty(self, of: str | Buffer, first: int = 0, end: int | None = None) -> None:
@@ -264,6 +380,14 @@ class Producer:
 
     def __repr__(self) -> str:
         return f"<Producer {self.name!r}{' closed' if self.closed else ''}>"
+
+
+def _native(dtype: DTypeLike) -> np.dtype[Any]:
+    """Returns the dtype, if it is in the byte order of this machine."""
+    kind = np.dtype(dtype)
+    if not kind.isnative:
+        raise DefineError(f"{kind} is not in the byte order of this machine")
+    return kind
 
 
 @atexit.register

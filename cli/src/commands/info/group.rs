@@ -1,5 +1,6 @@
 //! The description of a group: its ranks on this host, and the fields that they have.
 
+use crate::agreed::{self, Agreed};
 use crate::failure::Failure;
 use crate::output::{self, Table, bytes};
 use crate::plain;
@@ -14,6 +15,10 @@ use tcasm_observer::{FieldDesc, GroupError, GroupObserver, GroupVersion, Observe
 pub struct GroupInfo {
     name: String,
     latest: Option<Latest>,
+    /// The newest step that all ranks on all hosts have, if an agent runs here.
+    agreed: Option<Agreed>,
+    /// The reason why the agents have none.
+    agreed_error: Option<String>,
     /// The reason why there is no common step now, or why there will be none that is newer.
     error: Option<String>,
     members: Vec<Rank>,
@@ -67,6 +72,10 @@ pub fn gather(group: &mut GroupObserver) -> Result<GroupInfo, Failure> {
     };
     let end = group.wait_newer(Duration::ZERO).err().filter(is_end);
     let error = error.or_else(|| end.map(|error| error.to_string()));
+    let (agreed, agreed_error) = match agreed::of(group) {
+        Ok(agreed) => (agreed, None),
+        Err(why) => (None, Some(why)),
+    };
     let name = group.name().to_owned();
     let members = group
         .members()
@@ -75,6 +84,8 @@ pub fn gather(group: &mut GroupObserver) -> Result<GroupInfo, Failure> {
         members: members.collect::<Result<_, Failure>>()?,
         latest: version.as_ref().map(latest),
         fields: version.as_ref().map(fields).unwrap_or_default(),
+        agreed,
+        agreed_error,
         error,
         name,
     })
@@ -189,6 +200,12 @@ fn head(info: &GroupInfo) -> String {
             out += &line("latest", &newest);
         }
         None => out += &line("ranks", &format!("{here} here")),
+    }
+    if let Some(agreed) = &info.agreed {
+        out += &line("agreed", &agreed.text());
+    }
+    if let Some(why) = &info.agreed_error {
+        out += &line("agreed", &format!("none: {why}"));
     }
     let note = info.error.as_ref().map(|error| line("note", error));
     out + &note.unwrap_or_default()

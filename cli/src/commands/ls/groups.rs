@@ -1,8 +1,9 @@
 //! Groups as single rows.
 
 use super::row::{KEPT, Ranks, Row, absent};
+use crate::agreed;
 use std::collections::BTreeMap;
-use tcasm_core::group::{Member, rank_of};
+use tcasm_core::group::{Member, agreed_region, rank_of};
 use tcasm_observer::GroupObserver;
 
 /// Replaces the rows of the ranks of each group by one row. Memory that is kept of dead ranks stays
@@ -16,6 +17,10 @@ pub fn collapsed(rows: Vec<Row>) -> Vec<Row> {
     let mut ranks: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     let mut all = Vec::new();
     for row in rows {
+        // The group's row shows what this region has.
+        if groups.keys().any(|group| agreed_region(group) == row.name) {
+            continue;
+        }
         // A rank that has not published yet, or is dead, is known by its name only.
         let of = |group: &&String| row.state != KEPT && rank_of(group, &row.name).is_some();
         match groups.keys().find(of).cloned() {
@@ -47,8 +52,11 @@ fn group(member: &Member, ranks: &[Row]) -> Row {
         false if present == member.local_ranks as usize => "running",
         false => "incomplete",
     };
-    let attached = GroupObserver::attach(&member.group);
-    let latest = attached.and_then(|mut group| group.latest()).ok();
+    let mut attached = GroupObserver::attach(&member.group).ok();
+    let latest = attached.as_mut().and_then(|group| group.latest().ok());
+    let agreed = attached
+        .as_mut()
+        .and_then(|group| agreed::of(group).ok().flatten());
     Row {
         alive: present > 0,
         step: latest.as_ref().map(|version| version.step()),
@@ -60,6 +68,7 @@ fn group(member: &Member, ranks: &[Row]) -> Row {
             wanted: member.local_ranks,
             all: member.ranks,
         }),
+        agreed,
         ..absent(&member.group, state)
     }
 }

@@ -1,5 +1,6 @@
 //! One line of `tcasm ls`: a region, or a group.
 
+use crate::agreed::Agreed;
 use serde::Serialize;
 use tcasm_core::group::Member;
 use tcasm_observer::{AttachError, ObserveError, Observer, Socket};
@@ -26,6 +27,8 @@ pub struct Row {
     pub observers: Option<usize>,
     /// The ranks of a group, if the row is one.
     pub ranks: Option<Ranks>,
+    /// The step that the agents of a group have agreed on, if the row is one.
+    pub agreed: Option<Agreed>,
     /// The place of the region in a group, once it has published.
     #[serde(skip)]
     pub member: Option<Member>,
@@ -99,6 +102,7 @@ fn found(name: &str, observer: &mut Observer) -> Result<Row, ObserveError> {
         held_bytes: info.counter("HeldBytes"),
         observers: Some(others),
         ranks: None,
+        agreed: None,
         member,
     })
 }
@@ -117,6 +121,7 @@ pub fn absent(name: &str, state: &'static str) -> Row {
         held_bytes: None,
         observers: None,
         ranks: None,
+        agreed: None,
         member: None,
     }
 }

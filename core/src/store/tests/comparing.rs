@@ -6,9 +6,14 @@ use super::*;
 fn changed(world: &World, pages: Range<usize>) -> Vec<usize> {
     let mut set = PageSet::new(PAGES);
     set.insert_range(pages);
-    let (base, copiers) = (world.live.as_ptr(), &world.copiers);
+    let (live, copiers) = (segments(&world.live), &world.copiers);
     // SAFETY: `live` has all pages of the region, and nobody writes it.
-    unsafe { world.store.drop_unchanged(base, &mut set, copiers).unwrap() };
+    unsafe {
+        world
+            .store
+            .drop_unchanged(&live, &mut set, copiers)
+            .unwrap()
+    };
     set.iter().collect()
 }
 

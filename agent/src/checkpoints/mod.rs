@@ -1,0 +1,22 @@
+//! Checkpoints of a job as a use of agreed steps.
+//!
+//! The writer of a node ([`JobWriter`](tcasm_checkpoint::job::JobWriter)) works on a thread of its
+//! own, because it waits for disks and for other nodes. The thread of the agent, which alone may
+//! call MPI, carries its messages and tells it what was decided.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `arguments` | the arguments of the program |
+//! | `uses` | begins a checkpoint when a step is agreed that is due, on all nodes in the same round |
+//! | `worker` | the thread of the writer |
+//! | `node` | the versions of a node, as the writer takes them |
+//! | `mail` | messages between writers, carried by the agents |
+
+mod arguments;
+mod mail;
+mod node;
+mod uses;
+mod worker;
+
+pub use arguments::CheckpointArguments;
+pub use uses::{Checkpoints, Due};

@@ -1,0 +1,150 @@
+//! The thread of the writer.
+
+use super::mail::Letters;
+use super::node::Mapped;
+use crate::agreement::Agreed;
+use crate::node::{Pinned, UseError};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use tcasm_checkpoint::job::{JobError, JobSettings, JobWriter};
+
+/// What the writer is to do. All nodes give the same tasks in the same order.
+pub(super) enum Task {
+    /// Write this step.
+    Prepare(Pinned),
+    /// The step that was written last is committed.
+    Committed(u64),
+}
+
+/// What the writer has done. Each task has one result, and so has the start.
+pub(super) enum Done {
+    /// The writers of all nodes are connected.
+    Connected,
+    /// This node has written this step.
+    Prepared(Agreed),
+    /// The checkpoint was not written, or what follows the commit was not done.
+    Failed(JobError),
+    /// What follows a commit is done.
+    Noted,
+    /// The writer cannot go on.
+    Ended(JobError),
+}
+
+/// The agent's connection to the thread.
+pub(super) struct Worker {
+    tasks: Sender<Task>,
+    done: Receiver<Done>,
+    /// The tasks that have no result yet.
+    open: usize,
+}
+
+impl Worker {
+    /// Starts the thread, which connects the writers of all nodes first.
+    pub(super) fn start(
+        settings: JobSettings,
+        failure_group: String,
+        letters: Letters,
+        increments: bool,
+    ) -> Result<Worker, UseError> {
+        let (tasks, given) = channel();
+        let (results, done) = channel();
+        let work = move || {
+            let result = work(
+                settings,
+                &failure_group,
+                letters,
+                (given, &results),
+                increments,
+            );
+            if let Err(error) = result {
+                // The agent may have ended.
+                let _ = results.send(Done::Ended(error));
+            }
+        };
+        let thread = std::thread::Builder::new().name("checkpoints".to_owned());
+        thread.spawn(work)?;
+        Ok(Worker {
+            tasks,
+            done,
+            open: 1,
+        })
+    }
+
+    /// Gives the thread something to do.
+    pub(super) fn give(&mut self, task: Task) {
+        // If the thread has ended, it has said so.
+        let _ = self.tasks.send(task);
+        self.open += 1;
+    }
+
+    /// Returns the next result, if there is one.
+    pub(super) fn next(&mut self) -> Option<Done> {
+        let done = self.done.try_recv().ok()?;
+        self.open = self.open.saturating_sub(1);
+        Some(done)
+    }
+
+    /// Returns true if a task has no result yet.
+    pub(super) fn is_busy(&self) -> bool {
+        self.open > 0
+    }
+}
+
+type Connection<'c> = (Receiver<Task>, &'c Sender<Done>);
+
+/// Does what the agent says until that ends.
+fn work(
+    settings: JobSettings,
+    failure_group: &str,
+    letters: Letters,
+    (tasks, results): Connection<'_>,
+    increments: bool,
+) -> Result<(), JobError> {
+    let mut writer = JobWriter::connect(settings, failure_group, letters)?;
+    // The step that was written last, and the one that increments are against.
+    let (mut written, mut base): (Option<Pinned>, Option<Pinned>) = (None, None);
+    let mut result = Done::Connected;
+    loop {
+        if results.send(result).is_err() {
+            return Ok(());
+        }
+        let Ok(task) = tasks.recv() else {
+            return Ok(());
+        };
+        let done = match task {
+            Task::Prepare(step) => {
+                let done = prepare(&mut writer, &step, base.as_ref());
+                written = Some(step.clone()).filter(|_| increments);
+                done.map(|()| Done::Prepared(step.of))
+            }
+            Task::Committed(step) => {
+                base = written.take();
+                writer.committed(step).map(|()| Done::Noted)
+            }
+        };
+        result = match done {
+            Err(JobError::Lost(error)) => return Err(error.into()),
+            Err(error) => Done::Failed(error),
+            Ok(done) => done,
+        };
+    }
+}
+
+/// Writes a step, as an increment where that may be.
+fn prepare(
+    writer: &mut JobWriter<Letters>,
+    step: &Pinned,
+    base: Option<&Pinned>,
+) -> Result<(), JobError> {
+    let base = base.filter(|base| {
+        let of = base.of;
+        of.run == step.of.run && writer.base() == Some(of.step)
+    });
+    let mapped = match Mapped::new(&step.pin) {
+        Ok(mapped) => mapped,
+        Err(error) => return writer.refuse(step.of.step, error.to_string()),
+    };
+    mapped.write(|snapshot| match base {
+        Some(base) => mapped.changed_since(&base.pin, |c| writer.prepare(snapshot, Some(c))),
+        None => writer.prepare(snapshot, None),
+    })
+}

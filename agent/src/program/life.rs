@@ -1,0 +1,250 @@
+//! The life of an agent, from the start of MPI to the end of the job.
+
+use super::arguments::Arguments;
+use super::introduction::Introduction;
+use super::signals::Signals;
+use super::status::{Failure, Status};
+use crate::agreement::Decision;
+use crate::mpi::{Job, MpiExchange, MpiPost, MpiRounds};
+use crate::node::{End, Node, RanksHere, Use, UseError};
+use crate::notice::{Notice, Whose};
+use crate::regions::Observed;
+use crate::relay::{Relay, RelayStats};
+use std::io::Write;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// How long the agent sleeps before it looks again. Each look reads the indexes of local regions.
+const AGAIN: Duration = Duration::from_micros(200);
+/// The same while no rank runs here.
+const AGAIN_IDLE: Duration = Duration::from_millis(2);
+/// How long an agent that was told to end waits for the others to learn it.
+const LAST_ROUND: Duration = Duration::from_secs(5);
+
+/// The place of this agent among all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The number of this agent, from 0.
+    pub rank: usize,
+    /// The names of the hosts of all agents.
+    pub hosts: Vec<String>,
+    /// The numbers of the agents on analysis nodes.
+    pub relays: Vec<usize>,
+}
+
+/// The uses that a program adds, or why it cannot.
+pub type MadeUses = Result<Vec<Box<dyn Use>>, UseError>;
+
+/// Runs the agent of this node until the job ends. `uses` makes what is done with agreed steps
+/// besides publishing them; it is called once MPI runs. Returns the exit status.
+///
+/// An agent that cannot go on writes why to standard error, and ends all agents.
+pub fn run(arguments: Arguments, uses: impl FnOnce(&Place) -> MadeUses) -> i32 {
+    let signals = Signals::catch();
+    let job = match Job::start() {
+        Ok(job) => job,
+        Err(error) => {
+            eprintln!("tcasm-agent: {error}; start it with mpirun or srun");
+            return Status::Lost as i32;
+        }
+    };
+    let Job {
+        rounds,
+        exchange,
+        post,
+        letters,
+        rank,
+        agents: _,
+        universe,
+    } = job;
+    let connections = (rounds, exchange, post, letters);
+    match live(&arguments, rank, connections, &signals, uses) {
+        Ok(()) => Status::Ended as i32,
+        // The others cannot be told: they may be gone.
+        Err(None) => universe.abort(Status::Ended as i32),
+        Err(Some(failure)) => {
+            eprintln!(
+                "tcasm-agent {rank} of group {:?}: {failure}",
+                arguments.group
+            );
+            universe.abort(failure.status() as i32)
+        }
+    }
+}
+
+fn live(
+    arguments: &Arguments,
+    rank: usize,
+    (rounds, mut exchange, post, letters): (MpiRounds, MpiExchange, MpiPost, MpiPost),
+    signals: &Signals,
+    uses: impl FnOnce(&Place) -> MadeUses,
+) -> Result<(), Option<Box<Failure>>> {
+    let own = Introduction::of(arguments, &host());
+    let all = own.exchange(&mut exchange).map_err(failed)?;
+    let relays = |(agent, other): (usize, &Introduction)| other.relay.then_some(agent);
+    let place = Place {
+        rank,
+        relays: all.iter().enumerate().filter_map(relays).collect(),
+        hosts: all.into_iter().map(|other| other.host).collect(),
+    };
+    let whose = Whose {
+        group: arguments.group.clone(),
+        host: own.host,
+        agents: u32::try_from(place.hosts.len()).unwrap_or(u32::MAX),
+    };
+    let notice = Notice::new(whose, exchange).map_err(failed)?;
+    let mut all: Vec<Box<dyn Use>> = vec![Box::new(notice)];
+    let mut report = Report {
+        prints: rank == 0 && !arguments.quiet,
+        ranks: RanksHere::None,
+        relay: None,
+    };
+    if !place.relays.is_empty() {
+        let relay = Relay::new(rank, place.relays.clone(), post);
+        report.relay = Some(relay.stats());
+        all.push(Box::new(relay));
+    }
+    let checkpoints = checkpoints(arguments, &place, letters, report.prints);
+    all.extend(checkpoints.map_err(|error| failed(Failure::Use(error)))?);
+    all.extend(uses(&place).map_err(|error| failed(Failure::Use(error)))?);
+    let regions = match arguments.relay {
+        true => Observed::nothing(),
+        false => Observed::new(&arguments.group),
+    };
+    let node = Node::new(regions, rounds, arguments.settings(), all);
+    report.line(&format!("agents: {}", place.hosts.join(" ")));
+    follow(node.stay(arguments.stay), signals, report)
+}
+
+/// Returns the use that writes checkpoints, if the arguments ask for them.
+#[cfg(feature = "files")]
+fn checkpoints(
+    arguments: &Arguments,
+    place: &Place,
+    letters: MpiPost,
+    prints: bool,
+) -> Result<Option<Box<dyn Use>>, UseError> {
+    use crate::checkpoints::{Checkpoints, Due};
+    let agents = 0..place.hosts.len();
+    let nodes: Vec<usize> = agents.filter(|a| !place.relays.contains(a)).collect();
+    let (group, host) = (&arguments.group, &place.hosts[place.rank]);
+    let settings = arguments.checkpoints.settings(group, host, nodes.len());
+    let Some(settings) = settings else {
+        return Ok(None);
+    };
+    let due = Due::by(arguments.settings().rule);
+    let Some(node) = nodes.iter().position(|agent| *agent == place.rank) else {
+        return Ok(Some(Box::new(Checkpoints::<MpiPost>::none(due))));
+    };
+    let due = (due, arguments.checkpoints.increments);
+    let made = Checkpoints::of_node((node, nodes), settings, due, letters, prints)?;
+    Ok(Some(Box::new(made)))
+}
+
+/// Without files there are no checkpoints.
+#[cfg(not(feature = "files"))]
+fn checkpoints(
+    _: &Arguments,
+    _: &Place,
+    _: MpiPost,
+    _: bool,
+) -> Result<Option<Box<dyn Use>>, UseError> {
+    Ok(None)
+}
+
+/// Takes turns until the agents end. The error is `None` if this agent was told to end, and the
+/// others do not take part in rounds.
+fn follow(
+    mut node: Node<MpiRounds>,
+    signals: &Signals,
+    mut report: Report,
+) -> Result<(), Option<Box<Failure>>> {
+    let start = Instant::now();
+    let mut told: Option<Instant> = None;
+    loop {
+        if signals.came() {
+            node.stop();
+            let since = told.get_or_insert_with(Instant::now);
+            if since.elapsed() > LAST_ROUND {
+                return Err(None);
+            }
+        }
+        let turn = node.turn(start.elapsed());
+        let (decision, end) = turn.map_err(failed)?;
+        report.of(decision.as_ref(), &node);
+        if let Some(end) = end {
+            report.line(match end {
+                End::JobOver => "the job has ended",
+                End::Stopped => "an agent was told to end",
+            });
+            report.relayed();
+            return Ok(());
+        }
+        std::thread::sleep(match node.ranks() {
+            RanksHere::Running => AGAIN,
+            _ if node.agent().in_round() => AGAIN,
+            _ => AGAIN_IDLE,
+        });
+    }
+}
+
+/// Returns the error of an agent that cannot go on.
+fn failed(error: impl Into<Failure>) -> Option<Box<Failure>> {
+    Some(Box::new(error.into()))
+}
+
+/// Lines on standard output about what happens.
+struct Report {
+    prints: bool,
+    ranks: RanksHere,
+    relay: Option<Rc<RelayStats>>,
+}
+
+impl Report {
+    fn relayed(&self) {
+        if let Some(stats) = &self.relay {
+            let (steps, sent) = (stats.steps.get(), stats.sent_bytes.get());
+            let all = stats.all_bytes.get();
+            self.line(&format!("relayed steps={steps} bytes={sent} of={all}"));
+        }
+    }
+
+    fn line(&self, text: &str) {
+        if self.prints {
+            // Nobody may read it any more.
+            let _ = writeln!(std::io::stdout(), "{text}");
+        }
+    }
+
+    fn of(&mut self, decision: Option<&Decision>, node: &Node<MpiRounds>) {
+        let ranks = node.ranks();
+        if *ranks != self.ranks {
+            self.ranks = ranks.clone();
+            match ranks {
+                RanksHere::Lost(lost) => {
+                    self.line(&format!("ranks {lost:?} of this host have died"));
+                }
+                RanksHere::Closed => self.line("the ranks of this host have ended"),
+                RanksHere::None | RanksHere::Running => {}
+            }
+        }
+        let Some(decision) = decision.filter(|decision| decision.is_new) else {
+            return;
+        };
+        let run = node.agent().agreed().map(|held| held.pin.run().to_owned());
+        if let (Some(agreed), Some(run)) = (decision.agreed, run) {
+            let lag = decision.lag.unwrap_or(0);
+            self.line(&format!(
+                "agreed step {} of run {run}, lag {lag}",
+                agreed.step
+            ));
+        }
+    }
+}
+
+/// Returns the name of this host.
+fn host() -> String {
+    let name = nix::unistd::gethostname().ok();
+    name.and_then(|name| name.into_string().ok())
+        .unwrap_or_else(|| "unknown".to_owned())
+}

@@ -1,0 +1,7 @@
+//! Jobs of several hosts: ranks that `mpirun` starts, and agents that another `mpirun` starts.
+//! Every value of every agreed step is compared.
+
+mod agreed;
+mod common;
+mod killed;
+mod relayed;

@@ -1,0 +1,260 @@
+!> Groups: regions of several ranks, of which observers see one step at a time.
+module tcasm_groups
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use tcasm_constants
+  use tcasm_c
+  use tcasm_errors
+  use tcasm_sources
+  use tcasm_pinned_versions
+  implicit none
+  private
+  public :: tcasm_group_observer, tcasm_group_version, tcasm_group_attach, tcasm_group_detach
+  public :: tcasm_group_latest, tcasm_group_wait_newer, tcasm_group_steps, tcasm_group_at
+  public :: tcasm_group_release, tcasm_group_stamp, tcasm_group_ranks, tcasm_group_member
+  public :: tcasm_global_of, tcasm_part, global_part, global_copy
+
+  !> An attachment to the regions of all ranks on this host.
+  type :: tcasm_group_observer
+    type(c_ptr) :: handle = c_null_ptr
+  end type tcasm_group_observer
+
+  !> One step of a group, pinned in all of its ranks.
+  type :: tcasm_group_version
+    type(c_ptr) :: handle = c_null_ptr
+  end type tcasm_group_version
+
+  !> A part of a global array, as the library sees it.
+  type :: tcasm_part
+    integer(c_size_t), allocatable :: begin(:), extents(:)
+    integer :: order = TCASM_ORDER_F
+  end type tcasm_part
+
+contains
+
+  !> Attaches to the ranks of a group on this host.
+  subroutine tcasm_group_attach(group, name, status)
+    type(tcasm_group_observer), intent(out) :: group
+    character(*), intent(in) :: name
+    integer, intent(out), optional :: status
+    call report(c_group_attach(c_text(name), group%handle), status)
+  end subroutine tcasm_group_attach
+
+  !> Ends an attachment. Versions stay until they are released.
+  subroutine tcasm_group_detach(group, status)
+    type(tcasm_group_observer), intent(inout) :: group
+    integer, intent(out), optional :: status
+    call report(c_group_detach(group%handle), status)
+    group%handle = c_null_ptr
+  end subroutine tcasm_group_detach
+
+  !> Gets the newest step that all ranks on this host have. Releases what `version` held.
+  subroutine tcasm_group_latest(group, version, status)
+    type(tcasm_group_observer), intent(in) :: group
+    type(tcasm_group_version), intent(inout) :: version
+    integer, intent(out), optional :: status
+    type(c_ptr) :: found
+    integer(c_int) :: code
+    found = c_null_ptr
+    code = c_group_latest(group%handle, found)
+    call take(version, found, code, status)
+  end subroutine tcasm_group_latest
+
+  !> Waits for a step that is newer than all that were returned: as long as it takes, or `timeout`
+  !! seconds. Releases what `version` held.
+  subroutine tcasm_group_wait_newer(group, version, timeout, status)
+    type(tcasm_group_observer), intent(in) :: group
+    type(tcasm_group_version), intent(inout) :: version
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: status
+    type(c_ptr) :: found
+    integer(c_int) :: code
+    real(c_double) :: limit
+    limit = -1
+    if (present(timeout)) limit = timeout
+    found = c_null_ptr
+    code = c_group_wait_newer(group%handle, limit, found)
+    call take(version, found, code, status)
+  end subroutine tcasm_group_wait_newer
+
+  !> Gets a step, if all ranks on this host have it. Releases what `version` held.
+  subroutine tcasm_group_at(group, step, version, status)
+    type(tcasm_group_observer), intent(in) :: group
+    integer(int64), intent(in) :: step
+    type(tcasm_group_version), intent(inout) :: version
+    integer, intent(out), optional :: status
+    type(c_ptr) :: found
+    integer(c_int) :: code
+    found = c_null_ptr
+    code = c_group_at(group%handle, step, found)
+    call take(version, found, code, status)
+  end subroutine tcasm_group_at
+
+  !> Gets the steps that all ranks on this host have now, ascending.
+  subroutine tcasm_group_steps(group, steps, status)
+    type(tcasm_group_observer), intent(in) :: group
+    integer(int64), allocatable, intent(out) :: steps(:)
+    integer, intent(out), optional :: status
+    integer(c_size_t) :: n
+    integer(c_int) :: code
+    n = 64
+    do
+      if (allocated(steps)) deallocate (steps)
+      allocate (steps(n))
+      code = c_group_steps(group%handle, steps, size(steps, kind=c_size_t), n)
+      if (code /= TCASM_OK .or. n <= size(steps)) exit
+    end do
+    if (code /= TCASM_OK) n = 0
+    steps = steps(:n)
+    call report(code, status)
+  end subroutine tcasm_group_steps
+
+  !> Lets go of a step in all ranks. Does nothing if there is none.
+  subroutine tcasm_group_release(version, status)
+    type(tcasm_group_version), intent(inout) :: version
+    integer, intent(out), optional :: status
+    integer(c_int) :: code
+    code = TCASM_OK
+    if (c_associated(version%handle)) code = c_group_release(version%handle)
+    version%handle = c_null_ptr
+    call report(code, status)
+  end subroutine tcasm_group_release
+
+  !> Gets the step, the time, and the number of ranks on all hosts.
+  subroutine tcasm_group_stamp(version, step, time, ranks, status)
+    type(tcasm_group_version), intent(in) :: version
+    integer(int64), intent(out) :: step
+    real(real64), intent(out) :: time
+    integer, intent(out) :: ranks
+    integer, intent(out), optional :: status
+    integer(c_int32_t) :: count
+    step = 0
+    time = 0
+    count = 0
+    call report(c_group_stamp(version%handle, step, time, count), status)
+    ranks = count
+  end subroutine tcasm_group_stamp
+
+  !> Gets the ranks that have regions on this host, ascending.
+  subroutine tcasm_group_ranks(version, ranks, status)
+    type(tcasm_group_version), intent(in) :: version
+    integer, allocatable, intent(out) :: ranks(:)
+    integer, intent(out), optional :: status
+    integer(c_int32_t), allocatable :: found(:)
+    integer(c_size_t) :: n
+    integer(c_int) :: code
+    n = 64
+    do
+      if (allocated(found)) deallocate (found)
+      allocate (found(n))
+      code = c_group_ranks(version%handle, found, size(found, kind=c_size_t), n)
+      if (code /= TCASM_OK .or. n <= size(found)) exit
+    end do
+    if (code /= TCASM_OK) n = 0
+    allocate (ranks, source=int(found(:n)))
+    call report(code, status)
+  end subroutine tcasm_group_ranks
+
+  !> Gets the version of a rank. Releases what `version` held.
+  subroutine tcasm_group_member(group, rank, version, status)
+    type(tcasm_group_version), intent(in) :: group
+    integer, intent(in) :: rank
+    type(tcasm_version), intent(inout) :: version
+    integer, intent(out), optional :: status
+    type(c_ptr) :: found
+    integer(c_int) :: code
+    found = c_null_ptr
+    code = c_group_member(group%handle, int(rank, c_int32_t), found)
+    if (code == TCASM_OK) then
+      call tcasm_release(version)
+      version%handle = found
+    end if
+    call report(code, status)
+  end subroutine tcasm_group_member
+
+  !> Describes the global array `name`, of which the ranks have blocks, as other languages see it.
+  subroutine tcasm_global_of(version, name, array, status)
+    type(tcasm_group_version), intent(in) :: version
+    character(*), intent(in) :: name
+    type(tcasm_array), intent(out) :: array
+    integer, intent(out), optional :: status
+    array%size = c_sizeof(array)
+    call report(c_global_of(version%handle, c_text(name), array), status)
+  end subroutine tcasm_global_of
+
+  !> Finds the part of a global array that tcasm_global_read is asked for: its extents `n`, in the
+  !! order of Fortran.
+  function global_part(version, name, dtype, unsigned, first, count, n, part) result(code)
+    type(tcasm_group_version), intent(in) :: version
+    character(*), intent(in) :: name
+    integer, intent(in) :: dtype, unsigned
+    class(*), intent(in), optional :: first(:), count(:)
+    integer(int64), intent(out) :: n(:)
+    type(tcasm_part), intent(out) :: part
+    integer(c_int) :: code
+    type(tcasm_array) :: array
+    integer(int64), allocatable :: begin(:), extents(:)
+    integer :: points, vector
+    n = 0
+    array%size = c_sizeof(array)
+    code = c_global_of(version%handle, c_text(name), array)
+    if (code /= TCASM_OK) return
+    if (array%dtype /= dtype .and. array%dtype /= unsigned) then
+      code = refused("array " // trim(name) // " has another type than the result")
+    else if (array%rank /= size(n)) then
+      code = refused("array " // trim(name) // " has another rank than the result")
+    end if
+    if (code /= TCASM_OK) return
+    vector = merge(1, 0, array%components > 1)
+    points = array%rank - vector
+    extents = extents_of(array)
+    if (vector == 1) n(1) = extents(1)
+    allocate (begin(points))
+    begin = 1
+    if (present(first)) code = numbers(first, "the first indices of array " // trim(name), begin)
+    extents = extents(1 + vector:) - begin + 1
+    if (code == TCASM_OK .and. present(count)) code = numbers(count, &
+      "the numbers of indices of array " // trim(name), extents)
+    if (code == TCASM_OK .and. (any(begin < 1) .or. any(extents < 0))) code = refused( &
+      "the part of array " // trim(name) // " begins before 1, or has negative extents")
+    if (code /= TCASM_OK) return
+    n(1 + vector:) = extents
+    part%order = array%order
+    ! In the order of C the dimensions are reversed.
+    if (array%order == TCASM_ORDER_C) then
+      part%begin = begin(points:1:-1) - 1
+      part%extents = extents(points:1:-1)
+    else
+      part%begin = begin - 1
+      part%extents = extents
+    end if
+  end function global_part
+
+  !> Copies the part to `data`, which has room for `bytes` bytes.
+  function global_copy(version, name, part, data, bytes) result(code)
+    type(tcasm_group_version), intent(in) :: version
+    character(*), intent(in) :: name
+    type(tcasm_part), intent(in) :: part
+    type(c_ptr), intent(in) :: data
+    integer(int64), intent(in) :: bytes
+    integer(c_int) :: code
+    integer(c_int8_t), pointer :: room(:)
+    call c_f_pointer(data, room, [bytes])
+    code = c_global_read(version%handle, c_text(name), size(part%begin, kind=c_size_t), &
+      part%begin, part%extents, int(part%order, c_int), room, bytes)
+  end function global_copy
+
+  !> Puts a version that was found in the place of the one held.
+  subroutine take(version, found, code, status)
+    type(tcasm_group_version), intent(inout) :: version
+    type(c_ptr), intent(in) :: found
+    integer(c_int), intent(in) :: code
+    integer, intent(out), optional :: status
+    if (code == TCASM_OK) then
+      call tcasm_group_release(version)
+      version%handle = found
+    end if
+    call report(code, status)
+  end subroutine take
+
+end module tcasm_groups

@@ -1,0 +1,96 @@
+! Blocks of a global array, from two ranks in one process.
+program groups
+  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use tcasm
+  implicit none
+  type(tcasm_producer) :: ranks(0:1)
+  type(tcasm_group_observer) :: group
+  type(tcasm_group_version) :: version
+  type(tcasm_version) :: member
+  real(real64), pointer :: u(:, :), block(:, :)
+  real(real64), allocatable :: whole(:, :), line(:)
+  integer(int64), allocatable :: steps(:)
+  integer, allocatable :: members(:)
+  integer(int64) :: step
+  real(real64) :: time
+  integer :: rank, order, all_ranks, status, i, j
+
+  do order = TCASM_ORDER_C, TCASM_ORDER_F
+    do rank = 0, 1
+      call begin(rank, order)
+    end do
+    call tcasm_group_attach(group, name_of(order))
+    do rank = 0, 1
+      call tcasm_publish(ranks(rank), 3, 0.25_real64)
+    end do
+    call tcasm_group_wait_newer(group, version, 10.0_real64)
+    call tcasm_group_stamp(version, step, time, all_ranks)
+    call check(step == 3 .and. all_ranks == 2, "the step of a group")
+    call tcasm_group_ranks(version, members)
+    call check(size(members) == 2 .and. members(2) == 1, "the ranks of a group")
+    call tcasm_group_steps(group, steps)
+    call check(size(steps) == 1 .and. steps(1) == 3, "the steps of a group")
+
+    call tcasm_global_read(version, "u", whole)
+    call check(all(shape(whole) == [4, 3]), "the shape of a global array")
+    do j = 1, 3
+      do i = 1, 4
+        call check(nint(whole(i, j)) == 10 * i + j, "the values of a global array")
+      end do
+    end do
+    call tcasm_global_read(version, "u", whole, first=[2, 2], count=[2, 1])
+    call check(all(nint(whole(:, 1)) == [22, 32]), "a part of a global array")
+    call tcasm_global_read(version, "u", whole, first=[2, 2], count=[4, 1], status=status)
+    call check(status == TCASM_INVALID_ARGUMENT, "a part outside of a global array")
+    call tcasm_global_read(version, "u", line, status=status)
+    call check(status == TCASM_INVALID_ARGUMENT, "another rank")
+    call tcasm_global_read(version, "absent", line, status=status)
+    call check(status == TCASM_NOT_FOUND, "an array that is not there")
+    call tcasm_group_member(version, 1, member)
+    call tcasm_get(member, "u", block)
+    call check(nint(block(2, 1)) == 31, "the block of a rank")
+    call tcasm_release(member)
+    call tcasm_group_at(group, 4_int64, version, status)
+    call check(status == TCASM_VERSION_GONE, "a step that is not there")
+    call tcasm_group_release(version)
+    call tcasm_group_detach(group)
+    do rank = 0, 1
+      call tcasm_close(ranks(rank))
+    end do
+  end do
+
+contains
+
+  function name_of(order) result(name)
+    integer, intent(in) :: order
+    character(:), allocatable :: name
+    name = merge("in_c", "in_f", order == TCASM_ORDER_C)
+  end function name_of
+
+  ! Rank r has the first indices 2r + 1 and 2r + 2 of four, and one ghost layer at each side.
+  subroutine begin(rank, order)
+    integer, intent(in) :: rank, order
+    integer :: i, j
+    call tcasm_create(ranks(rank), name_of(order), 1048576_int64, &
+      tcasm_options(rank=rank, ranks=2, local_ranks=2, run="run 1"))
+    call tcasm_add_field(ranks(rank), "u", u, [4, 3], options=tcasm_field_options(order=order, &
+      ghosts_before=[1, 0], ghosts_after=[1, 0], global_shape=[4_int64, 3_int64], &
+      global_offset=[2_int64 * rank, 0_int64]))
+    u = -1
+    do j = 1, 3
+      do i = 1, 2
+        u(i + 1, j) = 10 * (i + 2 * rank) + j
+      end do
+    end do
+  end subroutine begin
+
+  subroutine check(holds, what)
+    logical, intent(in) :: holds
+    character(*), intent(in) :: what
+    if (.not. holds) then
+      print "(a)", "not as it should be: " // what // "; last error: " // tcasm_last_error()
+      error stop 1
+    end if
+  end subroutine check
+
+end program groups

@@ -1,0 +1,108 @@
+! Parts, structures, meshes and every version.
+program stream
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: int64, real32, real64
+  use tcasm
+  implicit none
+  type, bind(c) :: pair
+    real(c_double) :: a
+    integer(c_int) :: b
+  end type pair
+  type(tcasm_producer) :: run
+  type(tcasm_observer) :: observer
+  type(tcasm_version) :: version
+  real(real64), pointer :: u(:, :, :), part(:, :, :)
+  real(real32), pointer :: v(:, :), some(:, :), wrong(:, :)
+  type(pair), pointer :: pairs(:)
+  type(c_ptr) :: data
+  type(tcasm_mesh) :: mesh
+  integer(int64), allocatable :: firsts(:), lasts(:)
+  integer :: i, j, k, count, status, step
+
+  call tcasm_create(run, "parts", 16777216_int64, tcasm_options(versions=4, history=0))
+  call tcasm_add_field(run, "u", u, [5, 4, 3])
+  call tcasm_add_field(run, "v", v, [3, 6], &
+    options=tcasm_field_options(vector=.true., order=TCASM_ORDER_C))
+  call tcasm_add_structures(run, "pairs", 2, c_sizeof(pair(0, 0)), 8, "pair", data)
+  call c_f_pointer(data, pairs, [2])
+  pairs(2) = pair(0.5_c_double, 42)
+  do k = 1, 3
+    do j = 1, 4
+      do i = 1, 5
+        u(i, j, k) = 100 * i + 10 * j + k
+      end do
+    end do
+  end do
+  do i = 1, 6
+    v(:, i) = [1, 2, 3] + 10 * real(i)
+  end do
+  call tcasm_add_mesh(run, "axis", TCASM_RECTILINEAR, ["u"], status=status)
+  call check(status == TCASM_NOT_DEFINED, "a mesh of a field of three dimensions")
+  call tcasm_add_block(run, "fine", [5, 4, 1], [1.0_real64, 2.0_real64, 3.0_real64], &
+    [0.5_real64, 0.5_real64, 1.0_real64], "amr", 1, [2, 2, 1], [8_int64, -4_int64, 0_int64])
+  call tcasm_attach(observer, "parts")
+  call tcasm_publish(run, 1, 0.0_real64)
+  call tcasm_wait_visible(run, 10.0_real64)
+  call tcasm_latest(observer, version)
+
+  call tcasm_get_part(version, "u", part, first=[2, 1, 3], count=[3, 2, 1])
+  call check(all(shape(part) == [3, 2, 1]), "the shape of a part")
+  do j = 1, 2
+    do i = 1, 3
+      call check(nint(part(i, j, 1)) == 100 * (i + 1) + 10 * j + 3, "the values of a part")
+    end do
+  end do
+  call tcasm_get_part(version, "v", some, first=[5], count=[2])
+  call check(all(shape(some) == [3, 2]) .and. nint(some(2, 1)) == 52, "a part of a vector")
+  call tcasm_get_part(version, "v", some, first=[5], count=[0], status=status)
+  call check(status == TCASM_INVALID_ARGUMENT, "a part without elements")
+  call tcasm_get_part(version, "v", some, first=[5], count=[3], status=status)
+  call check(status == TCASM_INVALID_ARGUMENT .and. .not. associated(some), "a part outside")
+  call tcasm_get_part(version, "v", some, first=[0], count=[1], status=status)
+  call check(status == TCASM_INVALID_ARGUMENT, "a part before the first index")
+  call tcasm_get_part(version, "u", wrong, first=[1], count=[1], status=status)
+  call check(status == TCASM_INVALID_ARGUMENT, "a part of another type")
+
+  call tcasm_get_structures(version, "pairs", c_sizeof(pair(0, 0)), data, count)
+  call c_f_pointer(data, pairs, [count])
+  call check(count == 2 .and. pairs(2)%b == 42, "structures")
+  call tcasm_get_structures(version, "pairs", 8_c_size_t, data, count, status)
+  call check(status == TCASM_INVALID_ARGUMENT, "structures of another size")
+  call tcasm_get_structures(version, "u", c_sizeof(pair(0, 0)), data, count, status)
+  call check(status == TCASM_INVALID_ARGUMENT, "an array instead of structures")
+
+  call check(tcasm_mesh_count(version) == 1, "the number of meshes")
+  call tcasm_mesh_at(version, 1, mesh)
+  call check(mesh%name == "fine" .and. mesh%of == "amr" .and. mesh%offset(2) == -4, "a mesh")
+  call tcasm_mesh_at(version, 2, mesh, status)
+  call check(status == TCASM_NOT_FOUND, "a mesh that is not there")
+  call tcasm_release(version)
+
+  call tcasm_every_version(observer)
+  do step = 2, 4
+    call tcasm_publish(run, step, 0.0_real64)
+    call tcasm_wait_visible(run, 10.0_real64)
+  end do
+  do step = 2, 4
+    call tcasm_next(observer, version)
+    call check(tcasm_step(version) == step, "every version")
+  end do
+  call tcasm_missed(observer, firsts, lasts)
+  call check(size(firsts) == 0 .and. size(lasts) == 0, "missed versions")
+  call tcasm_every_version(observer, .false.)
+  call tcasm_release(version)
+  call tcasm_detach(observer)
+  call tcasm_close(run)
+
+contains
+
+  subroutine check(holds, what)
+    logical, intent(in) :: holds
+    character(*), intent(in) :: what
+    if (.not. holds) then
+      print "(a)", "not as it should be: " // what // "; last error: " // tcasm_last_error()
+      error stop 1
+    end if
+  end subroutine check
+
+end program stream

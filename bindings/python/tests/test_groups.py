@@ -1,0 +1,126 @@
+"""Groups of ranks, and blocks of global arrays."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import tcasm
+
+
+def rank(number, order="C", **settings):
+    """Returns a region with two of four columns, and a ghost layer at each side."""
+    group = tcasm.Group(number, 2, run="run 1")
+    p = tcasm.Producer("group", capacity=1 << 20, history=3, group=group, **settings)
+    u = p.field(
+        "u",
+        (3, 4),
+        order=order,
+        ghosts=[(0, 0), (1, 1)],
+        global_shape=(3, 4),
+        global_offset=(0, 2 * number),
+    )
+    u[:] = -1.0
+    for i in range(3):
+        for j in range(2):
+            u[i, j + 1] = 10 * i + j + 2 * number
+    return p
+
+
+WHOLE = np.add.outer(10.0 * np.arange(3), np.arange(4))
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_blocks_of_ranks_are_one_array(order):
+    with rank(0, order) as a, rank(1, order) as b, tcasm.GroupObserver("group") as group:
+        with pytest.raises(tcasm.NotReady):
+            group.latest()
+        for p in (a, b):
+            p.publish(step=3, time=0.5)
+        with group.wait(timeout=10) as version:
+            assert (version.step, version.time, version.ranks) == (3, 0.5, 2)
+            assert version.group == "group" and version.run == "run 1"
+            assert version.shape("u") == (3, 4)
+            np.testing.assert_array_equal(version["u"], WHOLE)
+            np.testing.assert_array_equal(version.read("u", np.s_[1:, 1:3]), WHOLE[1:, 1:3])
+            np.testing.assert_array_equal(version.read("u", np.s_[2, ::-2]), WHOLE[2, ::-2])
+            joined = version.read("u", concatenated=True)
+            assert joined.shape == (6, 2) and joined[4, 1] == 13.0
+            members = version.members
+            assert sorted(members) == [0, 1] and members[1]["u"][2, 2] == 23.0
+            with pytest.raises(tcasm.FieldNotFound):
+                version.read("absent")
+        with pytest.raises(tcasm.Closed):
+            version["u"]
+        # A member holds its version by itself.
+        assert members[0]["u"][1, 1] == 10.0
+
+
+def test_loop_takes_steps_that_all_ranks_have_until_the_end():
+    with rank(0) as a, rank(1) as b, tcasm.GroupObserver("group") as group:
+        a.publish(step=1)
+        b.publish(step=1)
+        seen = []
+        for version in group:
+            seen.append(version.step)
+            if version.step == 1:
+                a.publish(step=2)
+                a.publish(step=3)
+                b.publish(step=2).wait_visible()
+                assert group.steps() == [1, 2]
+                assert group.version(1).step == 1
+                with pytest.raises(tcasm.VersionGone, match="3"):
+                    group.version(3)
+            else:
+                a.close()
+                b.close()
+        assert seen == [1, 2]
+
+
+def test_killed_rank_is_lost(program):
+    simulation = program(
+        """
+        import tcasm
+        p = tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(1, 2))
+        p.field("u", 4)
+        p.publish(step=1)
+        print("ready")
+        input()
+        """
+    )
+    with tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(0, 2)) as p:
+        p.field("u", 4)
+        p.publish(step=1)
+        assert simulation.line() == "ready"
+        with tcasm.GroupObserver("group", timeout=10) as group:
+            assert group.wait(timeout=10).step == 1
+            simulation.kill()
+            with pytest.raises(tcasm.ProducerLost):
+                group.wait(timeout=10)
+            assert group.latest().step == 1
+
+
+def test_launcher_tells_the_group(monkeypatch):
+    for name, value in (("RANK", "1"), ("RANKS", "3"), ("LOCAL_RANKS", "3"), ("RUN", "x")):
+        monkeypatch.setenv(f"TCASM_{name}", value)
+    group = tcasm.Group.from_env()
+    assert (group.rank, group.ranks) == (1, 3)
+    with tcasm.Producer("told", capacity=1 << 20, group=group):
+        assert [r.name for r in tcasm.regions()] == ["told.1"]
+    monkeypatch.setenv("TCASM_RANKS", "many")
+    with pytest.raises(tcasm.Error, match="many"):
+        tcasm.Group.from_env()
+
+
+def test_half_a_place_and_absent_groups_are_errors():
+    with tcasm.Producer("run", capacity=1 << 20) as p:
+        with pytest.raises(tcasm.DefineError, match="global_offset"):
+            p.field("u", 4, global_shape=(8,))
+    with pytest.raises(tcasm.RegionNotFound):
+        tcasm.GroupObserver("absent")
+
+
+def test_group_observers_are_not_pickled():
+    with rank(0), rank(1), tcasm.GroupObserver("group") as group:
+        with pytest.raises(tcasm.CannotPickle):
+            pickle.dumps(group)
