@@ -66,7 +66,7 @@ fn local_fields_need_the_same_number_of_ranks_and_the_error_says_so() {
     );
     assert!(text.contains("not on 5"), "{text}");
     assert!(matches!(
-        found.read::<i64>("list", &[0..1]),
+        found.read::<i64>("list", std::slice::from_ref(&(0..1))),
         Err(JobError::Local(_))
     ));
     let text = found.check_ranks("w", 4).unwrap_err().to_string();
