@@ -42,7 +42,7 @@ man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
 profile=${PROFILE:-release}
 packages="-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib"
 read -ra select <<<"${SELECT:-$packages --features tcasm/pages}"
-[ "${AGENT:-0}" != 1 ] || select+=(-p tcasm-agent --features tcasm-agent/mpi)
+[ "${AGENT:-0}" != 1 ] || select+=(-p tcasm-agent --features tcasm-agent/files)
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
 library=$built/library-of-tcasm

@@ -20,12 +20,13 @@ main() {
         cargo clippy -p tcasm-hostbuffer --features mpi --all-targets -- -D warnings
         cargo clippy -p tcasm-tests --features mpi --test mpirun -- -D warnings
         cargo clippy -p tcasm-agent --features mpi --all-targets -- -D warnings
+        cargo clippy -p tcasm-agent --features files --all-targets -- -D warnings
         cargo clippy -p tcasm-examples --features mpi --all-targets -- -D warnings
         cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
         cargo test -p tcasm-examples --features mpi --test mpi 2>&1 | tee -a "$log"
         cargo test -p tcasm-tests --features mpi --test mpirun 2>&1 | tee -a "$log"
         # Each test starts several jobs.
-        cargo test -p tcasm-agent --features mpi --no-fail-fast -- --test-threads 2 2>&1 |
+        cargo test -p tcasm-agent --features files --no-fail-fast -- --test-threads 2 2>&1 |
             tee -a "$log"
     fi
     ci/count.sh "$log"

@@ -2,6 +2,8 @@
 //! Every value of every agreed step is compared.
 
 mod agreed;
+#[cfg(feature = "files")]
+mod checkpoints;
 mod common;
 mod killed;
 mod relayed;
