@@ -3,8 +3,9 @@
 SHELL := bash
 STAGE := ci/stage.sh
 DIR ?= target/demo
+DIR_MPI := $(if $(filter target/demo,$(DIR)),target/demo-mpi,$(DIR))
 
-.PHONY: help setup build install uninstall test view book demo bench soak fuzz
+.PHONY: help setup build install uninstall test view book demo demo-mpi bench soak fuzz
 
 help:  ## list the targets
 	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile | expand -t 18
@@ -55,6 +56,9 @@ book:  ## check the links of all pages, and build the book of them in target/boo
 
 demo: setup  ## run a simulation; view, checkpoint, kill, continue it; two minutes [DIR=target/demo]
 	@ci/demo.sh --dir "$(DIR)"
+
+demo-mpi: setup  ## kill a rank and lose a host of a job with MPI, and continue it [DIR=target/demo-mpi]
+	@ci/demo-mpi.sh --dir "$(DIR_MPI)"
 
 bench: setup  ## measure, compare with other methods, rewrite docs/performance.md; over an hour [MIB=128]
 	@ci/bench.sh

@@ -15,7 +15,6 @@ mod failures;
 mod follow;
 mod groups;
 mod job_checkpoints;
-mod jobs;
 mod look;
 mod lossy;
 mod meshes;
