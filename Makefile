@@ -8,7 +8,7 @@ DIR_MPI := $(if $(filter target/demo,$(DIR)),target/demo-mpi,$(DIR))
 .PHONY: help setup build install uninstall test view book demo demo-mpi bench soak fuzz
 
 help:  ## list the targets
-	@sed -n "s/^\([a-z]*\):.*## /  make \1\t/p" Makefile | expand -t 18
+	@sed -n "s/^\([a-z-]*\):.*## /  make \1\t/p" Makefile | expand -t 20
 
 setup:  ## install and fetch what the build needs (does nothing if all of it is there)
 	@ci/setup.sh

@@ -31,8 +31,12 @@ pub(crate) fn attach(name: &str, path: &Path, timeout: Duration) -> Result<Sessi
         name: name.to_owned(),
         timeout,
     };
-    if !closer::has_room() {
-        return Err(os(path, Errno::EBUSY));
+    // Connections of earlier attempts may wait to be closed, if the machine is busy.
+    while !closer::has_room() {
+        if Instant::now() >= deadline {
+            return Err(os(path, Errno::EBUSY));
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
     let stream = connect(name, path, deadline).ok_or_else(no_answer)??;
     let mut stream = Untrusted::new(stream);

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::ops::Range;
 use tcasm_core::field::FieldTable;
 use tcasm_core::format::stamp::Stamp;
-use tcasm_observer::Version;
+use tcasm_observer::{Version, ViewError};
 
 /// The fields of one version, wherever they are. Fields that it is asked for are in its table.
 pub trait Source: Send + Sync + 'static {
@@ -46,11 +46,16 @@ impl Source for Version {
     }
 
     fn bring(&self, name: &str, ranges: Option<&[Range<usize>]>) -> Result<Memory, Failure> {
+        let field = self.field(name);
+        if field.is_some_and(|field| field.lost) {
+            let name = name.to_owned();
+            return Err(ViewError::Lost { name }.into());
+        }
         let view = match ranges {
             Some(ranges) => self.view_part(name, ranges)?,
             None => self.view_of(&[name])?,
         };
-        let offset = self.field(name).map_or(0, |field| field.offset);
+        let offset = field.map_or(0, |field| field.offset);
         Ok(Memory::new(view.address() + offset as usize, view))
     }
 

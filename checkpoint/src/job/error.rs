@@ -81,7 +81,7 @@ pub enum JobError {
         dir: PathBuf,
     },
     /// Some blocks of a checkpoint are lost.
-    #[error("step {step} cannot be read: {what} is lost")]
+    #[error("step {step} cannot be read: {what}")]
     BlocksLost {
         /// The step.
         step: u64,

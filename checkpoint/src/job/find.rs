@@ -114,8 +114,12 @@ fn open(steps: &Steps, of: &Committed, places: &Places) -> Result<Vec<PathBuf>, 
     let mut needed: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
     for part in &of.commit.parts {
         let chain = chain(steps, of.commit.step, part.node);
-        let chain =
-            chain.ok_or_else(|| lost(&of.commit, "a checkpoint that it builds on".to_owned()))?;
+        let chain = chain.ok_or_else(|| {
+            lost(
+                &of.commit,
+                "a checkpoint that it builds on is lost".to_owned(),
+            )
+        })?;
         for part in chain {
             needed.entry(part.step).or_default().insert(part.node);
         }
@@ -157,7 +161,7 @@ fn rebuild(of: &Commit, part: &Part, places: &Places, why: &str) -> Result<PathB
     let parts: Option<Vec<&Part>> = set.iter().map(|node| of.part(*node)).collect();
     let parts = parts.filter(|parts| !parts.is_empty());
     let Some(parts) = parts else {
-        return Err(lost(of, format!("the file of node {node} ({why})")));
+        return Err(lost(of, format!("the file of node {node} is lost ({why})")));
     };
     let find = |entry: &FileEntry| places.find(entry).ok();
     let left = Left {
@@ -185,7 +189,7 @@ fn rebuild(of: &Commit, part: &Part, places: &Places, why: &str) -> Result<PathB
             Err(lost(
                 of,
                 format!(
-                    "the file of node {node} ({why}). Of its set {set:?}, with redundancy {}, the \
+                    "the file of node {node} is lost ({why}). Of its set {set:?}, with redundancy {}, the \
                      files of nodes {files:?} and the parity of nodes {parities:?} are lost{hint}",
                     of.redundancy.name()
                 ),
