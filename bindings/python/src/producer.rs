@@ -17,6 +17,10 @@ use tcasm_core::field::{Block, MeshDesc, MeshKind};
 use tcasm_core::sys::fork::Process;
 use tcasm_producer::{CaptureMode, Captured, PublishError};
 
+/// Version, step and time of the state that a producer continues from.
+#[cfg(feature = "files")]
+type Restored = (u64, u64, f64);
+
 /// A region. Threads can share it: each call takes it for itself.
 #[pyclass(frozen, module = "tcasm._tcasm")]
 pub struct Producer {
@@ -61,7 +65,7 @@ impl Producer {
         py: Python<'_>,
         settings: Settings,
         folders: Vec<std::path::PathBuf>,
-    ) -> PyResult<(Self, Option<(u64, u64, f64)>)> {
+    ) -> PyResult<(Self, Option<Restored>)> {
         use tcasm_restart::{Continue, Start};
         let builder = builder(settings)?;
         let start = py.detach(|| builder.restore_or_begin(&folders));
