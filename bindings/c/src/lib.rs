@@ -8,6 +8,8 @@
 //! - Pointers from C are read and written in one module, `border`, which has all `unsafe` blocks of
 //!   this crate.
 #![allow(non_camel_case_types)]
+// The comments are those of the header, where brackets are defaults.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)]
 
 mod adopted;
 mod array;

@@ -2,8 +2,8 @@
 //! `tcasm:NAME` and calls `msync` publishes a version of the region NAME at each call. The program
 //! needs no change. `docs/preload.md` describes what its users see.
 //!
-//! The functions that the library stands in front of are in [`interpose`]. Most calls are for the
-//! next function of that name, and get there after a few comparisons. The rest is in [`calls`]:
+//! The functions that the library stands in front of are in `interpose`. Most calls are for the
+//! next function of that name, and get there after a few comparisons. The rest is in `calls`:
 //!
 //! ```text
 //! interpose   the symbols            real      the functions behind them
