@@ -7,7 +7,7 @@ use crate::node::{Pinned, UseError};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tcasm_checkpoint::job::{JobError, JobSettings, JobWriter};
 
-/// What the writer is to do. All nodes give the same tasks in the same order.
+/// A task of the writer. All nodes give the same tasks in the same order.
 pub(super) enum Task {
     /// Write this step.
     Prepare(Pinned),
@@ -15,7 +15,7 @@ pub(super) enum Task {
     Committed(u64),
 }
 
-/// What the writer has done. Each task has one result, and so has the start.
+/// A result of the writer. Each task has one result, and so has the start.
 pub(super) enum Done {
     /// The writers of all nodes are connected.
     Connected,
@@ -23,7 +23,7 @@ pub(super) enum Done {
     Prepared(Agreed),
     /// The checkpoint was not written, or what follows the commit was not done.
     Failed(JobError),
-    /// What follows a commit is done.
+    /// The work after a commit is done.
     Noted,
     /// The writer cannot go on.
     Ended(JobError),
