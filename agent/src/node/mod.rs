@@ -1,4 +1,4 @@
-//! What runs on a node: the agent, and all that is done with agreed steps.
+//! The node of a job: the agent, and the uses of agreed steps.
 //!
 //! A [`Use`] does something with agreed steps, for example relays or stores them. It holds the pins
 //! of a step as long as it needs them. A use that needs all nodes at the same moment asks for it

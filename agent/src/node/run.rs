@@ -102,7 +102,7 @@ impl<T: Transport> Node<T> {
                 return Ok((Some(decision.clone()), Some(end)));
             }
         }
-        // What has just been decided makes uses busy, which the next offer must say.
+        // The decision may have made uses busy. The next offer must say so.
         let standing = self.turn_uses()?;
         // This comes before the agent looks for versions, so a closed region has no newer ones.
         let ends = self.agent.regions().ends().map_err(AgentError::Regions)?;

@@ -1,4 +1,4 @@
-//! What is done with agreed steps.
+//! Uses of agreed steps.
 
 use crate::agreement::{Agreed, Decision, Held};
 use std::error::Error;

@@ -10,7 +10,7 @@ use thiserror::Error;
 /// is the next candidate.
 const RELAY_WINDOW: u8 = 3;
 
-/// What an agent tells the others about itself.
+/// The introduction of an agent to the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Introduction {
     pub(super) host: String,

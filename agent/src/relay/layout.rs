@@ -1,4 +1,4 @@
-//! Which changes of a field table a mirror region follows.
+//! The changes of a field table that a mirror region follows.
 
 use tcasm_core::field::{FieldDesc, FieldTable};
 

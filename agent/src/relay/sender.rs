@@ -11,7 +11,7 @@ use tcasm_observer::Version;
 /// The messages of one turn. More would keep the agent from its rounds.
 const PER_TURN: usize = 8;
 
-/// What is sent of one rank.
+/// The parts of one rank that are sent.
 struct Rank {
     rank: u32,
     begun: bool,

@@ -8,7 +8,7 @@ use crate::transport::Post;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What a node has relayed so far.
+/// Counts of the steps and bytes that a node has relayed so far.
 #[derive(Debug, Default)]
 pub struct RelayStats {
     /// The steps.
