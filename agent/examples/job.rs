@@ -4,8 +4,8 @@
 //!   milliseconds, and exchanges a number with its neighbours in each, as a halo exchange does.
 //! - `job agent ARGUMENTS...`: `tcasm-agent` with a use that checks each agreed step. It prints a
 //!   line for each.
-//! - `job read GROUP`: an observer. For each line that it reads, `agreed` or `latest`, it prints that
-//!   step.
+//! - `job read GROUP`: an observer. For each line that it reads, `agreed` or `latest`, it prints
+//!   that step.
 
 use clap::Parser;
 use mpi::traits::Communicator;

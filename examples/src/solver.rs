@@ -83,14 +83,14 @@ impl GrayScott {
 
     /// Computes step `step` of a part of the grid: planes of constant z, of which the first one is
     /// plane `first` of the grid. All four arrays have one more plane at each end of z, a *ghost*.
-    /// The ghosts of `u` and `v` hold the planes beside the part. Those of `u_next` and `v_next` are
-    /// not written.
+    /// The ghosts of `u` and `v` hold the planes beside the part. Those of `u_next` and `v_next`
+    /// are not written.
     ///
     /// The result has the same bits as that of [`step`](Self::step) over the whole grid.
     ///
     /// # Panics
-    /// Panics if the four arrays differ in shape, have no plane between the ghosts, or if their last
-    /// index is not the fastest one in memory.
+    /// Panics if the four arrays differ in shape, have no plane between the ghosts, or if their
+    /// last index is not the fastest one in memory.
     pub fn step_planes(
         &self,
         u: ArrayView3<'_, f64>,

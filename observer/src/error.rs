@@ -185,8 +185,8 @@ pub enum ObserveError {
 pub enum ViewError {
     /// The version has no values of the field.
     #[error(
-        "field {name:?} is lost: its memory in the producer was unmapped, moved or replaced without \
-         release(); an older version, if one is held, has its values"
+        "field {name:?} is lost: its memory in the producer was unmapped, moved or replaced \
+         without release(); an older version, if one is held, has its values"
     )]
     Lost {
         /// Name of the field.
@@ -318,8 +318,8 @@ pub enum ViewError {
 pub enum ReadError {
     /// The version has no values of the field.
     #[error(
-        "field {name:?} is lost: its memory in the producer was unmapped, moved or replaced without \
-         release(); an older version, if one is held, has its values"
+        "field {name:?} is lost: its memory in the producer was unmapped, moved or replaced \
+         without release(); an older version, if one is held, has its values"
     )]
     Lost {
         /// Name of the field.

@@ -45,8 +45,8 @@ fn addresses_that_no_process_has_are_errors_for_every_registrar() {
     });
 }
 
-/// Memory that cannot be touched: nothing may be read, or the file is shorter than its mapping. What
-/// is registered elsewhere stays.
+/// Memory that cannot be touched: nothing may be read, or the file is shorter than its mapping.
+/// What is registered elsewhere stays.
 #[test]
 fn memory_that_cannot_be_touched_is_refused_by_the_device_and_never_kept() {
     must_end(|| {

@@ -145,7 +145,8 @@ impl<'j> RankState<'j> {
     }
 }
 
-/// Checks that a field is a block of the same global array as in the checkpoint, if it is one there.
+/// Checks that a field is a block of the same global array as in the checkpoint, if it is one
+/// there.
 fn check_global(job: &JobCheckpoint, here: &FieldDesc) -> Result<(), RestoreError> {
     if !job.is_global(&here.name)? {
         return Ok(());

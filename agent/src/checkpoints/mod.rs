@@ -7,7 +7,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `arguments` | the arguments of the program |
-//! | `uses` | begins a checkpoint when a step is agreed that is due, on all nodes in the same round |
+//! | `uses` | begins a checkpoint when a due step is agreed, on all nodes in the same round |
 //! | `worker` | the thread of the writer |
 //! | `node` | the versions of a node, as the writer takes them |
 //! | `mail` | messages between writers, carried by the agents |

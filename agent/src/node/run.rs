@@ -44,8 +44,8 @@ pub struct Node<T> {
 }
 
 impl<T: Transport> Node<T> {
-    /// Returns the node of an agent of these regions. All nodes have the same uses in the same order, at
-    /// most 28.
+    /// Returns the node of an agent of these regions. All nodes have the same uses in the same
+    /// order, at most 28.
     ///
     /// # Panics
     ///

@@ -89,8 +89,8 @@ fn check(found: &JobCheckpoint) {
     found.verify().unwrap();
 }
 
-/// Kills a rank of a job and then removes the folder of a host. Returns true if a committed step was
-/// an increment.
+/// Kills a rank of a job and then removes the folder of a host. Returns true if a committed step
+/// was an increment.
 fn survives_the_loss_of_a_host(name_of_test: &str, arguments: &[&str]) -> bool {
     let (cluster, group, disks) = (Cluster::new(HOSTS), name(name_of_test), Disks::new());
     let mut agents = agents(&cluster, &group, &disks, arguments);

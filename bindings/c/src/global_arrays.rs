@@ -15,7 +15,8 @@ use tcasm_core::num_complex::Complex;
 use tcasm_observer::GlobalField;
 
 /// Describes the global array `name`, of which the ranks have blocks: its dtype, shape, components
-/// and order. There is no `data`. The strides are those that `tcasm_global_read` gives in this order.
+/// and order. There is no `data`. The strides are those that `tcasm_global_read` gives in this
+/// order.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_global_of(
     version: Handle<GroupVersion>,

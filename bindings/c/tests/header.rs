@@ -1,5 +1,5 @@
-//! `include/tcasm.h` is what cbindgen makes of this crate, and `include/tcasm_files.h` what it makes
-//! of `bindings/c-files` besides. After a change of the interface, run the test with
+//! `include/tcasm.h` is what cbindgen makes of this crate, and `include/tcasm_files.h` what it
+//! makes of `bindings/c-files` besides. After a change of the interface, run the test with
 //! `TCASM_UPDATE=1`, which writes the files.
 
 use cbindgen::{Builder, Config};

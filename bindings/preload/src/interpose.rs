@@ -1,8 +1,8 @@
 //! The functions that this library stands in front of. Each asks [`calls`](crate::calls) whether
 //! the call concerns a region, and otherwise calls the next function of its name.
 //!
-//! `open`, `openat` and `mremap` have an optional last argument. On x86-64 and arm64 it is passed in
-//! the register in which a fixed argument is, so it is passed on, whatever is in there if the
+//! `open`, `openat` and `mremap` have an optional last argument. On x86-64 and arm64 it is passed
+//! in the register in which a fixed argument is, so it is passed on, whatever is in there if the
 //! caller gave none.
 #![allow(unsafe_code)]
 

@@ -111,10 +111,11 @@ mod tests {
             new in pieces(5, 128),
             parities in 1..3_usize,
         ) {
-            let changes: Vec<_> = old.iter().zip(&new).map(|(a, b)| xor([a, b].into_iter())).collect();
+            let add = |(a, b): (&Vec<u8>, &Vec<u8>)| xor([a, b].into_iter());
+            let changes: Vec<_> = old.iter().zip(&new).map(add).collect();
             let old = encode(&old, parities).unwrap();
             let changes = encode(&changes, parities).unwrap();
-            let updated: Vec<_> = old.iter().zip(&changes).map(|(a, b)| xor([a, b].into_iter())).collect();
+            let updated: Vec<_> = old.iter().zip(&changes).map(add).collect();
             prop_assert_eq!(updated, encode(&new, parities).unwrap());
         }
     }

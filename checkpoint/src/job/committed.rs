@@ -153,8 +153,8 @@ impl<M: Messages> JobWriter<M> {
         self.note_removed(&both)
     }
 
-    /// Removes the files of this node in `dir` whose step is before the newest committed one, and is
-    /// not in `kept`.
+    /// Removes the files of this node in `dir` whose step is before the newest committed one, and
+    /// is not in `kept`.
     fn remove(&self, dir: &Path, kept: &BTreeSet<u64>) -> Result<(), WriteError> {
         let newest = self.known.keys().next_back().copied().unwrap_or(0);
         let own: BTreeSet<&str> = self.own_names();

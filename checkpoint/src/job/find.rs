@@ -189,8 +189,9 @@ fn rebuild(of: &Commit, part: &Part, places: &Places, why: &str) -> Result<PathB
             Err(lost(
                 of,
                 format!(
-                    "the file of node {node} is lost ({why}). Of its set {set:?}, with redundancy {}, the \
-                     files of nodes {files:?} and the parity of nodes {parities:?} are lost{hint}",
+                    "the file of node {node} is lost ({why}). Of its set {set:?}, with \
+                     redundancy {}, the files of nodes {files:?} and the parity of nodes \
+                     {parities:?} are lost{hint}",
                     of.redundancy.name()
                 ),
             ))

@@ -5,7 +5,8 @@
 //! u64      length of the header
 //! JSON     group, step, redundancy, member, chunk: the length of a chunk, set: the nodes,
 //!          files: their files, in the order of the set
-//! n times  one chunk of parity for each stripe whose parity the member has, in the order of stripes
+//! n times  one chunk of parity for each stripe whose parity the member has, in the order of
+//!          stripes
 //! ```
 //!
 //! All numbers are little-endian. The hash of the file is in the manifest.

@@ -71,8 +71,8 @@ impl<M: Messages> JobWriter<M> {
         }
     }
 
-    /// Says that the job continues from `step`, so that later checkpoints do not count as newer ones.
-    /// [`recover`](Self::recover) does this itself. All nodes call it.
+    /// Says that the job continues from `step`, so that later checkpoints do not count as newer
+    /// ones. [`recover`](Self::recover) does this itself. All nodes call it.
     pub fn continue_from(&mut self, step: u64) -> Result<(), JobError> {
         let later = self.known.split_off(&step.saturating_add(1));
         if let Some(manifest) = &mut self.manifest {
@@ -184,8 +184,8 @@ impl<M: Messages> JobWriter<M> {
         Ok(piece)
     }
 
-    /// Rebuilds the file of this node from what the others send. The outer error says that a node is
-    /// lost. Receives all messages in any case, because others would come too late.
+    /// Rebuilds the file of this node from what the others send. The outer error says that a node
+    /// is lost. Receives all messages in any case, because others would come too late.
     fn receive_file(&mut self, job: &Job<'_>) -> Result<Result<(), WriteError>, JobError> {
         let Some(part) = job.commit.part(self.node()) else {
             return Ok(Ok(()));

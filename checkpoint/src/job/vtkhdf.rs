@@ -1,5 +1,5 @@
-//! The file of a checkpoint for ParaView: a small VTKHDF file whose arrays are virtual datasets over
-//! the files of the nodes, which lie in the same folder.
+//! The file of a checkpoint for ParaView: a small VTKHDF file whose arrays are virtual datasets
+//! over the files of the nodes, which lie in the same folder.
 //!
 //! ```text
 //! global arrays on one grid     /VTKHDF is an ImageData of all of it
@@ -7,8 +7,8 @@
 //!                               rank whose fields are on a uniform grid, rank_<rank>
 //! ```
 //!
-//! VTK reads NaN where a file is missing, without any error. So this file is renamed into place only
-//! after the checkpoint is complete in the folder.
+//! VTK reads NaN where a file is missing, without any error. So this file is renamed into place
+//! only after the checkpoint is complete in the folder.
 
 use super::error::JobError;
 use super::names;
@@ -45,8 +45,8 @@ struct Mapped<'s> {
     place: Vec<Range<usize>>,
 }
 
-/// Writes the file of a checkpoint whose files are all in `dir`. Returns false if it has increments,
-/// or nothing that ParaView could show: then there is no such file.
+/// Writes the file of a checkpoint whose files are all in `dir`. Returns false if it has
+/// increments, or nothing that ParaView could show: then there is no such file.
 pub fn write(dir: &Path, group: &str, of: &Commit, mode: Mode) -> Result<bool, JobError> {
     if of.parts.iter().any(|part| part.base.is_some()) {
         return Ok(false);
@@ -146,7 +146,8 @@ fn image(at: &Group, grid: &Grid, stamp: Stamp, arrays: &[Array<'_>]) -> Result<
     Ok(())
 }
 
-/// Writes an image for each rank whose fields are on a uniform grid. Returns false if there is none.
+/// Writes an image for each rank whose fields are on a uniform grid. Returns false if there is
+/// none.
 fn collection(root: &Group, stamp: Stamp, sources: &[Source]) -> Result<bool, Fault> {
     attributes::numbers(root, "Version", &[VERSION[0], 1])?;
     attributes::ascii::<28>(root, "Type", "PartitionedDataSetCollection")?;

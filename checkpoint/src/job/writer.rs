@@ -169,8 +169,8 @@ impl<M: Messages> JobWriter<M> {
         }
     }
 
-    /// Takes the place of [`prepare`](Self::prepare) on a node that cannot do it, so that the others
-    /// do not wait for it. The step is not committed. Always returns an error.
+    /// Takes the place of [`prepare`](Self::prepare) on a node that cannot do it, so that the
+    /// others do not wait for it. The step is not committed. Always returns an error.
     pub fn refuse(&mut self, step: u64, why: String) -> Result<(), JobError> {
         self.pending = None;
         let refused = self.write_parity(step, Err(why.clone()))?;

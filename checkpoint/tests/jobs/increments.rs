@@ -91,7 +91,8 @@ proptest! {
         let mut found = Vec::new();
         for world in &worlds {
             run_steps(world, &steps);
-            let lost = if redundancy.losses() == 2 { vec![lost, (lost + 2) % 4] } else { vec![lost] };
+            let both = redundancy.losses() == 2;
+            let lost = if both { vec![lost, (lost + 2) % 4] } else { vec![lost] };
             lost.into_iter().for_each(|node| world.lose(node));
             found.push(world.find().unwrap());
             prop_assert_eq!(found.last().unwrap().step(), *steps.last().unwrap());

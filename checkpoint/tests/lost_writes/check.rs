@@ -131,8 +131,8 @@ fn tiers(scenario: Scenario, dir: &Path, report: &Report) -> Verdict {
     Ok(())
 }
 
-/// Checks that all committed steps of a job are right, those that were reported among them, and that
-/// the next start goes on.
+/// Checks that all committed steps of a job are right, those that were reported among them, and
+/// that the next start goes on.
 fn job(dir: &Path, report: &Report) -> Verdict {
     let [fast, slow] = ["fast", "slow"].map(|name| scenario::tier(dir, name));
     if !slow.exists() {

@@ -64,8 +64,9 @@ fn other_commands_see_the_fields_of_the_description() {
     let name = name("run-described");
     let folder = tempfile::tempdir().unwrap();
     let description = folder.path().join("fields.toml");
-    let text = "[step]\noffset = 0\ndtype = \"int64\"\n[[field]]\nname = \"u\"\ndtype = \"float64\"\n\
-                shape = [16, 32]\noffset = 4096\nunit = \"K\"\nspacing = [0.5, 0.5, 1.0]\n";
+    let text = "[step]\noffset = 0\ndtype = \"int64\"\n[[field]]\nname = \"u\"\n\
+                dtype = \"float64\"\nshape = [16, 32]\noffset = 4096\nunit = \"K\"\n\
+                spacing = [0.5, 0.5, 1.0]\n";
     std::fs::write(&description, text).unwrap();
     let description = description.to_str().unwrap();
     let path = format!("tcasm:{name}");

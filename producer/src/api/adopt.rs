@@ -33,9 +33,10 @@ impl Producer {
     /// Until the field is released or lost, or the producer is dropped:
     /// - The bytes of the array belong to this program's live values of type `T`, which may be read
     ///   during every call of the producer. Nobody writes them meanwhile, from any thread.
-    /// - While a view of the field exists ([`Producer::view_mut`], [`Producer::field_bytes_mut`] and
-    ///   the others), the array is mapped, and the program accesses it by that view only. The same
-    ///   holds during [`Producer::rollback`], which writes it, and nothing may be borrowed from it.
+    /// - While a view of the field exists ([`Producer::view_mut`], [`Producer::field_bytes_mut`]
+    ///   and the others), the array is mapped, and the program accesses it by that view only. The
+    ///   same holds during [`Producer::rollback`], which writes it, and nothing may be borrowed
+    ///   from it.
     ///
     /// Memory that is unmapped while the producer runs is an error and not undefined behaviour,
     /// except for views.

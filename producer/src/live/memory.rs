@@ -181,8 +181,8 @@ impl LiveMemory {
     }
 
     /// Removes from `pages` those that cannot be read because the program has unmapped or protected
-    /// them. Adopted arrays, which are read in another way, all stay. Pages that can be read ahead as a whole can be read. The kernel is asked for single
-    /// pages only in the rest.
+    /// them. Adopted arrays, which are read in another way, all stay. Pages that can be read ahead
+    /// as a whole can be read. The kernel is asked for single pages only in the rest.
     pub(crate) fn keep_readable(&self, pages: &mut PageSet) {
         let mut own = pages.clone();
         own.subtract(&self.adopted);

@@ -182,7 +182,8 @@ impl Producer {
     #[allow(unsafe_code)]
     fn is_same(&mut self, plan: &Plan) -> bool {
         let (live, ShareTarget { plane, bits, .. }) = (&self.live.segments, &plan.target);
-        // SAFETY: live memory is mapped where fields are bound. `&mut self` excludes writers. The target is a plane that the newest version refers to.
+        // SAFETY: live memory is mapped where fields are bound. `&mut self` excludes writers. The
+        // target is a plane that the newest version refers to.
         let unseen = unsafe {
             self.store
                 .lock()

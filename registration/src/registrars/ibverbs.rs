@@ -118,8 +118,8 @@ impl Ibverbs {
         })
     }
 
-    /// Returns the protection domain (`struct ibv_pd *`). Queue pairs that use the keys must be made
-    /// in it, and end before this value.
+    /// Returns the protection domain (`struct ibv_pd *`). Queue pairs that use the keys must be
+    /// made in it, and end before this value.
     pub fn domain(&self) -> *mut c_void {
         self.domain as *mut c_void
     }

@@ -9,13 +9,16 @@ const SCRIPTS: [&str; 16] = [
     "ls -lA . && ls /nowhere",
     "cp input copy && cat copy input | sort -r | uniq -c | head -n 5",
     "dd if=input of=out bs=100 count=7 conv=notrunc 2>/dev/null; wc out; cksum out",
-    "dd if=/dev/zero of=big bs=1M count=8 2>/dev/null; sort -S 1M input input -o sorted; cksum sorted",
-    "mv input other; ln -s other link; readlink link; stat -c '%s %F' link; rm link; mv other input",
+    "dd if=/dev/zero of=big bs=1M count=8 2>/dev/null; sort -S 1M input input -o sorted; \
+     cksum sorted",
+    "mv input other; ln -s other link; readlink link; stat -c '%s %F' link; rm link; \
+     mv other input",
     "echo text >tcasm-x; cat tcasm-x; rm tcasm-x; cat tcasm-x",
     "exec 5<>input; read line <&5; echo \"$line\"; (echo sub; exit 7); echo $?",
     "mkdir -p a/b/c; touch a/b/c/f; find a -type f; du -a a | sort; rm -r a; find a",
     "seq 100000 | tac | tail -n 3; seq 10 | xargs -n 3 echo; seq 3 | tee copy | md5sum",
-    "split -n 3 input part; cat parta* | cmp - input && echo same; truncate -s 100 partaa; wc -c partaa",
+    "split -n 3 input part; cat parta* | cmp - input && echo same; truncate -s 100 partaa; \
+     wc -c partaa",
     "trap 'echo caught' TERM; kill -TERM $$; sleep 0; echo after; kill -9 $$",
     "timeout 0.1 sleep 5; echo $?; nice -n 1 true; env -i /bin/echo clean",
     "cat <<END | tr a-z A-Z | od -c | head -n 2\nhere\nEND",
@@ -27,8 +30,10 @@ m[:5] = b\"hello\"; m.flush(); m.resize(1 << 17); print(m[:6], len(m)); m.close(
 print(subprocess.run([\"echo\", \"sub\"], capture_output=True).stdout)
 pid = os.fork()
 if pid == 0: os._exit(5)
-print(os.waitpid(pid, 0)[1]); t = threading.Thread(target=print, args=(\"thread\",)); t.start(); t.join()
-a = mmap.mmap(-1, 1 << 16); a[0] = 7; print(a[0]); os.abort() if a[1] else print(open(\"input\").read(5))'",
+print(os.waitpid(pid, 0)[1])
+t = threading.Thread(target=print, args=(\"thread\",)); t.start(); t.join()
+a = mmap.mmap(-1, 1 << 16); a[0] = 7; print(a[0])
+os.abort() if a[1] else print(open(\"input\").read(5))'",
 ];
 
 fn run(script: &str, command: &mut Command) -> Output {
