@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Checks licences, sources, duplicates and known vulnerabilities of all dependencies, those of fuzz/
-# among them, as deny.toml says. Needs cargo-deny, and the network for the list of vulnerabilities
-# and for dependencies of fuzz/ that cargo has not fetched yet. Installs nothing.
+# and of the Python package among them, as deny.toml says. Needs cargo-deny, and the network for the
+# list of vulnerabilities and for dependencies that cargo has not fetched yet. Installs nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+others=(fuzz/Cargo.toml bindings/python/Cargo.toml)
 
 main() {
     if ! cargo deny --version >/dev/null 2>&1; then
@@ -11,12 +12,16 @@ main() {
         return
     fi
     check Cargo.toml
-    # A workspace of its own, which needs only a part of what deny.toml allows.
-    check fuzz/Cargo.toml --allow license-not-encountered --allow license-exception-not-encountered
+    # Workspaces of their own, each of which needs only a part of what deny.toml allows.
+    local own
+    for own in "${others[@]}"; do
+        check "$own" --allow license-not-encountered --allow license-exception-not-encountered
+    done
     local message
     if message=$(cargo deny fetch db 2>&1); then
-        cargo deny check advisories
-        cargo deny --manifest-path fuzz/Cargo.toml check advisories
+        for own in Cargo.toml "${others[@]}"; do
+            cargo deny --manifest-path "$own" check advisories
+        done
     else
         echo "$message"
         echo "ci/deny.sh: advisories: NOT RUN: the advisory database cannot be fetched"
