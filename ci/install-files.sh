@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the command with its manual pages and completion scripts, the library for C, and the one
-# that `tcasm run` preloads; installs them and the files of packaging/, or removes them. Changes
+# Builds the command with its manual pages and completion scripts, the library for C with its manual
+# pages, and the one that `tcasm run` preloads; installs them and the files of packaging/, or removes them. Changes
 # nothing else: docs/userfaultfd.md says how an administrator puts the udev rule and the group of
 # packaging/ into effect.
 #   install-files.sh build | install | uninstall
@@ -38,7 +38,8 @@ includedir=$(below "$prefix" "${INCLUDEDIR:-include}")
 bin=${DESTDIR:-}$(below "$prefix" "${BINDIR:-bin}")
 data=${DESTDIR:-}$datadir
 lib=${DESTDIR:-}$prefix/lib
-man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")/man1
+pages_of_man=${DESTDIR:-}$(below "$prefix" "${MANDIR:-$datadir/man}")
+man=$pages_of_man/man1
 profile=${PROFILE:-release}
 packages="-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib"
 read -ra select <<<"${SELECT:-$packages --features tcasm/pages}"
@@ -130,8 +131,20 @@ each_of_library() {
         "$1" 644 "$library/$name.pc" "$to/pkgconfig/$name.pc"
     done
     "$1" 755 "$built/libtcasm_preload.so" "$to/libtcasm_preload.so"
+    each_of_manual "$1"
     "$1" 644 "$library/tcasmConfig.cmake" "$to/cmake/tcasm/tcasmConfig.cmake"
     "$1" 644 "$library/tcasmConfigVersion.cmake" "$to/cmake/tcasm/tcasmConfigVersion.cmake"
+}
+
+# Does the same for the manual pages of the library: each function has a link to its page.
+each_of_manual() {
+    local to=$pages_of_man/man3 name function page
+    for name in $(python3 bindings/c/manual.py --pages); do
+        "$1" 644 "$library/man3/$name.3" "$to/$name.3"
+    done
+    while read -r function page; do
+        "$1" link "$page.3" "$to/$function.3"
+    done < <(python3 bindings/c/manual.py --links)
 }
 
 # put MODE SOURCE TARGET, or put link TEXT TARGET

@@ -23,6 +23,7 @@ main() {
     check_command
     check_run
     check_pages
+    check_pages_of_library
     check_completions
     check_rule
     check_group
@@ -91,6 +92,22 @@ check_pages() {
         [[ $text == *SYNOPSIS* ]] || stop "${page##*/} cannot be formatted:
 $text"
     done
+}
+
+# Each function of the headers has a page, which describes it.
+check_pages_of_library() {
+    local function page formatted=$fakes/formatted
+    mkdir "$formatted"
+    for page in "$share"/man/man3/tcasm*.3; do
+        [ -e "$page" ] || stop "${page##*/} is a link to nothing"
+        [ -L "$page" ] || format "$page" >"$formatted/${page##*/}" 2>&1 || return 0
+    done
+    for function in $(sed -n 's/^\(int\|const char \*\) *\(tcasm_[a-z_]*\)(.*/\2/p' \
+        bindings/c/include/*.h); do
+        page=$(readlink "$share/man/man3/$function.3") || stop "$function has no manual page"
+        grep -qx " *$function" "$formatted/$page" || stop "$page does not describe $function"
+    done
+    grep -q TCASM_REVOKED "$formatted/tcasm.3" || stop "tcasm.3 lacks the statuses"
 }
 
 # Prints a page as plain text: bold letters are printed twice, with a backspace between.

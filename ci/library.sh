@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the libraries for C, the modules for Fortran, and the files that build systems find them with,
-# in a folder. Links libtcasm.so from libtcasm_c.a, and libtcasm_files.so from libtcasm_c_files.a,
+# Makes the libraries for C, their manual pages, the modules for Fortran, and the files that build
+# systems find them with, in a folder. Links libtcasm.so from libtcasm_c.a, and libtcasm_files.so from libtcasm_c_files.a,
 # which cargo has built: rustc can make a shared library, too, but not one with a soname and with
 # versions of its symbols.
 #   library.sh BUILT OUT PREFIX LIBDIR INCLUDEDIR
@@ -22,6 +22,8 @@ main() {
     cat bindings/c/tcasm.map bindings/c/tcasm_files.map >"$out/both.map"
     shared tcasm_files tcasm_c_files -Wl,--version-script="$out/both.map" "${hdf5[@]}"
     python3 bindings/fortran/generate.py "$out/tcasm.f90" "$out/tcasm_files.f90"
+    mkdir -p "$out/man3"
+    python3 bindings/c/manual.py "$out/man3"
     local name
     for name in tcasm.pc tcasm_files.pc tcasmConfig.cmake tcasmConfigVersion.cmake; do
         fill <"bindings/c/packaging/$name.in" >"$out/$name"
