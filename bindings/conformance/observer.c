@@ -90,7 +90,12 @@ static void print_field(tcasm_version *version, const char *name) {
     static const char *places[] = {"points", "cells", "none"};
     const char *unit, *mesh, *quantity;
     tcasm_array a = TCASM_INIT(tcasm_array);
-    CHECK(tcasm_array_of(version, name, &a));
+    int status = tcasm_array_of(version, name, &a);
+    if (status == TCASM_LOST) {
+        printf("field %s %s\n", name, tcasm_status_name(status) + strlen("TCASM_"));
+        return;
+    }
+    CHECK(status);
     CHECK(tcasm_field_text(version, name, TCASM_FIELD_UNIT, &unit));
     CHECK(tcasm_field_text(version, name, TCASM_FIELD_MESH, &mesh));
     CHECK(tcasm_field_text(version, name, TCASM_FIELD_QUANTITY, &quantity));
@@ -162,6 +167,8 @@ int main(int argc, char **argv) {
         }
         if (strcmp(line, "every\n") == 0)
             status = tcasm_every_version(observer, 1);
+        if (strcmp(line, "again\n") == 0)
+            print_version(held[0]);
         while (strcmp(line, "release\n") == 0 && count > 0)
             CHECK(tcasm_release(held[--count]));
         printf("%s\n.\n", tcasm_status_name(status) + strlen("TCASM_"));

@@ -73,6 +73,10 @@ const type types[] = {
     {"c64", print_values<std::complex<double>>},
 };
 
+const char* name_of(tcasm::status_code status) {
+    return tcasm_status_name(static_cast<int>(status)) + std::strlen("TCASM_");
+}
+
 void print_field(const tcasm::version& version, const std::string& name) {
     static const char* places[] = {"points", "cells", "none"};
     const tcasm_array a = version.layout(name);
@@ -122,7 +126,11 @@ void print_version(const tcasm::version& version) {
         print_attrs(version.mesh_attrs(mesh.name));
     }
     for (const auto& name : version.fields()) {
-        print_field(version, name);
+        try {
+            print_field(version, name);
+        } catch (const tcasm::error& error) {
+            std::printf("field %s %s\n", name.c_str(), name_of(error.status()));
+        }
     }
 }
 
@@ -142,6 +150,8 @@ int main(int, char** arguments) {
         } else if (line == "every") {
             observer.every_version();
             status = tcasm::status_code::ok;
+        } else if (line == "again") {
+            print_version(held.front());
         } else if (line != "status") {
             try {
                 held.push_back(line == "next" ? observer.next(5s) : observer.latest());
@@ -151,8 +161,7 @@ int main(int, char** arguments) {
                 status = error.status();
             }
         }
-        const char* name = tcasm_status_name(static_cast<int>(status));
-        std::printf("%s\n.\n", name + std::strlen("TCASM_"));
+        std::printf("%s\n.\n", name_of(status));
         std::fflush(stdout);
     }
 }

@@ -30,6 +30,7 @@ program observer
       end do
       count = 0
     end if
+    if (line == "again") call print_version(held(1))
     line = tcasm_status_name(status)
     print "(a)", trim(line(len("TCASM_") + 1:)), "."
     flush (output_unit)
@@ -158,8 +159,15 @@ contains
     character(:), allocatable :: unit, mesh, quantity, ghosts
     type(tcasm_array) :: a
     type(tcasm_attrs) :: attrs
-    integer :: axis
-    call tcasm_array_of(version, name, a)
+    integer :: axis, status
+    character(40) :: text
+    call tcasm_array_of(version, name, a, status)
+    if (status == TCASM_LOST) then
+      text = tcasm_status_name(status)
+      print "(a)", "field " // name // " " // trim(text(len("TCASM_") + 1:))
+      return
+    end if
+    if (status /= TCASM_OK) error stop "a field cannot be mapped"
     call tcasm_field_text(version, name, TCASM_FIELD_UNIT, unit)
     call tcasm_field_text(version, name, TCASM_FIELD_MESH, mesh)
     call tcasm_field_text(version, name, TCASM_FIELD_QUANTITY, quantity)

@@ -59,7 +59,10 @@ def print_version(version):
     for mesh in version.meshes.values():
         print_mesh(mesh)
     for name in version.keys():
-        print_field(version, name)
+        try:
+            print_field(version, name)
+        except tcasm.FieldLost as lost:
+            print("field", name, lost.status.name)
 
 
 def main():
@@ -78,6 +81,8 @@ def main():
             if line == "every\n":
                 run.every_version()
                 status = tcasm.Status.OK
+            if line == "again\n":
+                print_version(held[0])
             if line == "release\n":
                 held.clear()
             print(f"{status.name}\n.", flush=True)

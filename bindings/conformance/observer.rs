@@ -8,7 +8,7 @@ use tcasm_core::field::{
     Attr, Block, Cells, Centering, DType, Element, FieldDesc, MeshDesc, MeshKind, Order,
 };
 use tcasm_core::num_complex::Complex;
-use tcasm_observer::{ObserveError, Observer, Status, Version, View};
+use tcasm_observer::{ObserveError, Observer, Status, Version, View, ViewError};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -88,6 +88,10 @@ const TYPES: [(&str, PrintValues); 12] = [
 ];
 
 fn print_field(view: &View, field: &FieldDesc) -> Outcome {
+    if let Err(ViewError::Lost { name }) = view.bytes(&field.name) {
+        println!("field {name} LOST");
+        return Ok(());
+    }
     let place = DType::ALL.iter().position(|d| *d == field.dtype);
     let (dtype, print_values) = TYPES[place.ok_or("an unknown type")?];
     let order = match field.order {
@@ -213,6 +217,10 @@ fn main() -> Outcome {
         let status = match line?.as_str() {
             "next" => found(observer.next(Duration::from_secs(5)), &mut held)?,
             "latest" => found(observer.latest(), &mut held)?,
+            "again" => {
+                print_version(&held[0])?;
+                "OK"
+            }
             "every" => {
                 observer.begin_every_version()?;
                 "OK"

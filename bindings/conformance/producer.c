@@ -1,7 +1,9 @@
 /* The producer of the conformance suite in C. README.md says what it does. */
+#define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <tcasm.h>
 
 #define CHECK(call) check(call, #call)
@@ -18,6 +20,10 @@ static tcasm_producer *producer;
 static const char *names[64];
 static char texts[64][8];
 static size_t count;
+/* The arrays that are adopted. Nothing else is mapped near the second one. */
+static double adopted[40][30];
+static float *doomed;
+static const size_t doomed_bytes = 50 * 60 * sizeof(float);
 
 static void add(const char *name, int dtype, size_t rank, const size_t *shape, int order,
                 tcasm_field_options *options) {
@@ -62,6 +68,26 @@ static void add_special(tcasm_attrs *attrs) {
     add("meshed", TCASM_F64, 2, (size_t[]){3, 4}, TCASM_ORDER_C, o);
 }
 
+static void adopt(const char *name, int dtype, const size_t *shape, void *data,
+                  tcasm_field_options *options) {
+    CHECK(tcasm_adopt(producer, name, dtype, 2, shape, data, options));
+    CHECK(tcasm_field_options_free(options));
+    names[count++] = name;
+}
+
+static void adopt_arrays(void) {
+    tcasm_field_options *o = fresh();
+    CHECK(tcasm_field_options_set_text(o, TCASM_FIELD_UNIT, "Pa"));
+    adopt("adopted", TCASM_F64, (size_t[]){40, 30}, adopted, o);
+    doomed = mmap((void *)0x300000000000, doomed_bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (doomed == MAP_FAILED)
+        exit(1);
+    o = fresh();
+    CHECK(tcasm_field_options_set(o, TCASM_FIELD_ORDER, TCASM_ORDER_F));
+    adopt("doomed", TCASM_F32, (size_t[]){50, 60}, doomed, o);
+}
+
 static void create(const char *region) {
     static const char *dtypes[12] = {"i8",  "i16", "i32", "i64", "u8",  "u16",
                                      "u32", "u64", "f32", "f64", "c32", "c64"};
@@ -85,6 +111,7 @@ static void create(const char *region) {
             add(texts[count], TCASM_F64, rank, extents, order, fresh());
         }
     add_special(attrs);
+    adopt_arrays();
     CHECK(tcasm_attrs_free(attrs));
 }
 
@@ -103,6 +130,8 @@ static void store(char *to, int dtype, int b) {
 static void fill(size_t seed, size_t step) {
     tcasm_array a = TCASM_INIT(tcasm_array);
     CHECK(tcasm_live(producer, names[seed], &a));
+    if (strcmp(names[seed], "adopted") == 0)
+        a.data = adopted;
     size_t elements = 1;
     for (int axis = 0; axis < a.rank; axis++)
         elements *= a.shape[axis];
@@ -113,6 +142,16 @@ static void fill(size_t seed, size_t step) {
             rest /= a.shape[axis];
         }
         store((char *)a.data + at, a.dtype, (int)((n * 7 + seed * 13 + step * 101) % 251));
+    }
+}
+
+static void print_lost(void) {
+    size_t lost;
+    const char *name;
+    CHECK(tcasm_lost_count(producer, &lost));
+    for (size_t i = 0; i < lost; i++) {
+        CHECK(tcasm_lost_name(producer, i, &name));
+        printf("lost %s\n", name);
     }
 }
 
@@ -127,7 +166,18 @@ static const char *publish(size_t step) {
     if (status == TCASM_SKIPPED)
         return "skipped";
     CHECK(status);
+    print_lost();
     return "published";
+}
+
+static const char *unmap(void) {
+    count--;
+    return munmap(doomed, doomed_bytes) == 0 ? "unmapped" : "still mapped";
+}
+
+static const char *drop(void) {
+    CHECK(tcasm_release_adopted(producer, "doomed"));
+    return "dropped";
 }
 
 int main(int argc, char **argv) {
@@ -135,8 +185,9 @@ int main(int argc, char **argv) {
     create(argv[argc - 1]);
     printf("ready\n.\n");
     fflush(stdout);
-    for (size_t step = 1; fgets(line, sizeof line, stdin) && strcmp(line, "publish\n") == 0;) {
-        printf("%s\n.\n", publish(step++));
+    for (size_t step = 1; fgets(line, sizeof line, stdin);) {
+        int publishes = strcmp(line, "publish\n") == 0, unmaps = strcmp(line, "unmap\n") == 0;
+        printf("%s\n.\n", publishes ? publish(step++) : unmaps ? unmap() : drop());
         fflush(stdout);
     }
     CHECK(tcasm_close(producer));

@@ -1,6 +1,8 @@
 // The producer of the conformance suite in C++. README.md says what it does.
 #include <tcasm.hpp>
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <functional>
 #include <iostream>
@@ -52,16 +54,31 @@ public:
             add_ranks(order, std::make_index_sequence<8>());
         }
         add_special();
+        adopt_arrays();
     }
 
-    bool publish(std::size_t step) {
+    const char* publish(std::size_t step) {
         producer_.set_len("variable", 2 + step);
         producer_.set_block("fine", "amr", 1, {2, 2, 1}, {static_cast<std::int64_t>(step), -2, 0});
         producer_.rewrite("handed");
         for (const auto& fill : fills_) {
             fill(producer_, step);
         }
-        return static_cast<bool>(producer_.publish(step, static_cast<double>(step) * 0.5));
+        const auto receipt = producer_.publish(step, static_cast<double>(step) * 0.5);
+        for (const auto& name : producer_.lost()) {
+            std::cout << "lost " << name << '\n';
+        }
+        return receipt ? "published" : "skipped";
+    }
+
+    const char* unmap() {
+        fills_.pop_back();
+        return munmap(doomed_, doomed_bytes) == 0 ? "unmapped" : "still mapped";
+    }
+
+    const char* drop() {
+        producer_.release_adopted("doomed");
+        return "dropped";
     }
 
 private:
@@ -124,6 +141,31 @@ private:
         add<double, 2>("meshed", {3, 4}, options().on("grid").quantity("heat"));
     }
 
+    template <class T>
+    void adopt(const std::string& name, T* data, const tcasm::shape& shape,
+               const tcasm::field_options& options) {
+        producer_.adopt(name, data, shape, options);
+        fills_.emplace_back([name, seed = fills_.size()](tcasm::producer& p, std::size_t step) {
+            fill_field<T, 2>(p.live<T>(name), seed, step);
+        });
+    }
+
+    void adopt_arrays() {
+        adopt("adopted", adopted_.data(), {40, 30}, tcasm::field_options().unit("Pa"));
+        // Nothing else is mapped near this address.
+        doomed_ = mmap(reinterpret_cast<void*>(0x300000000000), doomed_bytes,
+                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (doomed_ == MAP_FAILED) {
+            throw std::bad_alloc();
+        }
+        adopt("doomed", static_cast<float*>(doomed_), {50, 60},
+              tcasm::field_options().order(tcasm::order::fortran));
+    }
+
+    static constexpr std::size_t doomed_bytes = 50 * 60 * sizeof(float);
+    // Outlives the producer, which is destroyed first.
+    std::vector<double> adopted_ = std::vector<double>(40 * 30);
+    void* doomed_ = nullptr;
     tcasm::producer producer_;
     std::vector<filler> fills_;
 };
@@ -134,7 +176,10 @@ int main(int, char** arguments) {
     region fields(arguments[1]);
     std::cout << "ready\n." << std::endl;
     std::string line;
-    for (std::size_t step = 1; std::getline(std::cin, line) && line == "publish"; ++step) {
-        std::cout << (fields.publish(step) ? "published\n." : "skipped\n.") << std::endl;
+    for (std::size_t step = 1; std::getline(std::cin, line);) {
+        const char* answer = line == "publish" ? fields.publish(step++)
+                             : line == "unmap" ? fields.unmap()
+                                               : fields.drop();
+        std::cout << answer << "\n." << std::endl;
     }
 }

@@ -1,5 +1,6 @@
 ! The producer of the conformance suite in Fortran. README.md says what it does.
 program producer
+  use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, output_unit
   use tcasm
   implicit none
@@ -22,6 +23,28 @@ program producer
     real(real64), pointer :: r5(:, :, :, :, :), r6(:, :, :, :, :, :), r7(:, :, :, :, :, :, :)
   end type ranks
   type(ranks) :: c, f
+  ! The arrays that are adopted. The second one can be unmapped.
+  real(real64), target :: adopted(30, 40)
+  real(real32), pointer :: doomed(:, :)
+  integer(c_size_t), parameter :: doomed_bytes = 50 * 60 * 4
+
+  interface
+    function map(address, bytes, access, flags, file, offset) bind(c, name="mmap") result(found)
+      import
+      type(c_ptr), value :: address
+      integer(c_size_t), value :: bytes
+      integer(c_int), value :: access, flags, file
+      integer(c_long), value :: offset
+      type(c_ptr) :: found
+    end function map
+
+    function unmap(address, bytes) bind(c, name="munmap") result(failed)
+      import
+      type(c_ptr), value :: address
+      integer(c_size_t), value :: bytes
+      integer(c_int) :: failed
+    end function unmap
+  end interface
 
   call get_command_argument(1, line)
   call begin(trim(line))
@@ -29,12 +52,39 @@ program producer
   call add_ranks(c, "c", TCASM_ORDER_C)
   call add_ranks(f, "f", TCASM_ORDER_F)
   call add_special()
+  call adopt_arrays()
   call answer("ready")
-  do step = 1, 100
+  step = 0
+  do
     read (*, "(a)", iostat=status) line
-    if (status /= 0 .or. line /= "publish") exit
+    if (status /= 0) exit
+    select case (line)
+    case ("publish")
+      call publish()
+    case ("unmap")
+      if (unmap(c_loc(doomed), doomed_bytes) /= 0) error stop "munmap failed"
+      nullify (doomed)
+      call answer("unmapped")
+    case default
+      call tcasm_release_adopted(region, "doomed")
+      call answer("dropped")
+    end select
+  end do
+  call tcasm_close(region)
+
+contains
+
+  subroutine publish()
+    character(:), allocatable :: name
+    integer :: status, lost, i
+    step = step + 1
     call fill()
     call tcasm_publish(region, step, step * 0.5_real64, status=status)
+    call tcasm_lost_fields(region, lost)
+    do i = 1, lost
+      call tcasm_lost_fields(region, lost, i, name)
+      print "(a)", "lost " // name
+    end do
     if (status == TCASM_SKIPPED) then
       call answer("skipped")
     else if (status == TCASM_OK) then
@@ -42,10 +92,7 @@ program producer
     else
       error stop "publish failed"
     end if
-  end do
-  call tcasm_close(region)
-
-contains
+  end subroutine publish
 
   subroutine answer(text)
     character(*), intent(in) :: text
@@ -126,6 +173,17 @@ contains
       options=tcasm_field_options(order=TCASM_ORDER_C, mesh="grid", quantity="heat"))
   end subroutine add_special
 
+  ! Adopts two arrays. The one in the order of C has its dimensions reversed.
+  subroutine adopt_arrays()
+    integer(c_int), parameter :: read_and_write = 3, private_and_anonymous = 34
+    integer(c_intptr_t), parameter :: nothing_near = int(z"300000000000", c_intptr_t)
+    call tcasm_adopt(region, "adopted", adopted, &
+      options=tcasm_field_options(order=TCASM_ORDER_C, unit="Pa"))
+    call c_f_pointer(map(transfer(nothing_near, c_null_ptr), doomed_bytes, read_and_write, &
+      private_and_anonymous, -1_c_int, 0_c_long), doomed, [50, 60])
+    call tcasm_adopt(region, "doomed", doomed)
+  end subroutine adopt_arrays
+
   ! Returns the number of the value for the n-th element in row-major order.
   pure function byte(n, seed) result(b)
     integer, intent(in) :: n, seed
@@ -191,6 +249,13 @@ contains
     end do
     do n = 0, 5
       handed(n + 1) = real_of(n, 31)
+    end do
+    do n = 0, size(adopted) - 1
+      adopted(1 + mod(n, 30), 1 + n / 30) = real_of(n, 33)
+    end do
+    if (.not. associated(doomed)) return
+    do n = 0, size(doomed) - 1
+      doomed(1 + n / 60, 1 + mod(n, 60)) = real(real_of(n, 34), real32)
     end do
   end subroutine fill
 

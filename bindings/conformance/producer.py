@@ -1,5 +1,7 @@
 """The producer of the conformance suite in Python. README.md says what it does."""
 
+import ctypes
+import mmap
 import sys
 
 import numpy as np
@@ -12,6 +14,11 @@ DTYPES = {
 }  # fmt: skip
 ATTRS = {"cells": -42, "dt": 0.25, "code": "conformance \u00e9", "box": [-3.0, 1.0, 2.5]}
 EXTENTS = (2, 3, 2, 2, 1, 2, 3)
+
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 def create(region):
@@ -39,7 +46,19 @@ def create(region):
     )  # fmt: skip
     p.mesh("axes", "rectilinear", ["c1", "f1"])
     fields["meshed"] = p.field("meshed", (3, 4), on="grid", quantity="heat")
+    adopt(p, fields)
     return p, fields
+
+
+def adopt(p, fields):
+    fields["adopted"] = np.zeros((40, 30))
+    p.adopt("adopted", fields["adopted"], unit="Pa")
+    # Nothing else is mapped near this address.
+    access, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    address = libc.mmap(0x300000000000, 50 * 60 * 4, access, flags, -1, 0)
+    memory = (ctypes.c_float * (50 * 60)).from_address(address)
+    fields["doomed"] = np.frombuffer(memory, "float32").reshape((50, 60), order="F")
+    p.adopt("doomed", fields["doomed"])
 
 
 def value(dtype, b):
@@ -48,19 +67,37 @@ def value(dtype, b):
     return (b - 125) * 0.25 + (b * 0.5j if dtype.kind == "c" else 0)
 
 
+def publish(p, fields, step):
+    p.set_len("variable", 2 + step)
+    p.set_block("fine", level=1, refinement=(2, 2, 1), offset=(step, -2, 0))
+    for seed, array in enumerate(fields.values()):
+        for n, index in enumerate(np.ndindex(array.shape)):
+            array[index] = value(array.dtype, (n * 7 + seed * 13 + step * 101) % 251)
+    receipt = p.publish(step=step, time=step * 0.5)
+    for name in p.lost:
+        print("lost", name)
+    return "published" if receipt else "skipped"
+
+
+def unmap(fields):
+    doomed = fields.pop("doomed")
+    return "still mapped" if libc.munmap(doomed.ctypes.data, doomed.nbytes) else "unmapped"
+
+
 def main():
     p, fields = create(sys.argv[1])
     print("ready\n.", flush=True)
-    for step, line in enumerate(sys.stdin, 1):
-        if line != "publish\n":
-            break
-        p.set_len("variable", 2 + step)
-        p.set_block("fine", level=1, refinement=(2, 2, 1), offset=(step, -2, 0))
-        for seed, array in enumerate(fields.values()):
-            for n, index in enumerate(np.ndindex(array.shape)):
-                array[index] = value(array.dtype, (n * 7 + seed * 13 + step * 101) % 251)
-        receipt = p.publish(step=step, time=step * 0.5)
-        print("published\n." if receipt else "skipped\n.", flush=True)
+    step = 0
+    for line in sys.stdin:
+        if line == "publish\n":
+            step += 1
+            print(publish(p, fields, step))
+        elif line == "unmap\n":
+            print(unmap(fields))
+        else:
+            p.release("doomed")
+            print("dropped")
+        print(".", flush=True)
     p.close()
 
 

@@ -175,6 +175,51 @@ fn add_special(p: &mut Producer, fills: &mut Vec<Fill>) -> Outcome {
     Ok(())
 }
 
+/// Returns memory that can be unmapped. Nothing else is mapped near it.
+fn map(bytes: usize) -> Outcome<*mut f32> {
+    let at = 0x3000_0000_0000 as *mut libc::c_void;
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
+    // SAFETY: without MAP_FIXED, no other mapping is replaced.
+    let found = unsafe { libc::mmap(at, bytes, access, flags | libc::MAP_ANONYMOUS, -1, 0) };
+    match found {
+        libc::MAP_FAILED => Err(std::io::Error::last_os_error().into()),
+        found => Ok(found.cast()),
+    }
+}
+
+const DOOMED_BYTES: usize = 50 * 60 * size_of::<f32>();
+
+/// The arrays that are adopted.
+struct Arrays {
+    adopted: Vec<f64>,
+    doomed: *mut f32,
+}
+
+impl Arrays {
+    fn adopt(p: &mut Producer, fills: &mut Vec<Fill>) -> Outcome<Self> {
+        let mut adopted = vec![0.0; 40 * 30];
+        let doomed = map(DOOMED_BYTES)?;
+        let field = p.field("adopted", [40, 30]).unit("Pa");
+        // SAFETY: `main` keeps the vector longer than the producer, and nobody resizes it. Nothing
+        // is borrowed from it while the producer fills it or publishes.
+        fills.push(fill(unsafe { field.adopt(adopted.as_mut_ptr())? }));
+        let field = p.field("doomed", [50, 60]).fortran_order();
+        // SAFETY: only the producer accesses this memory, until it is unmapped.
+        fills.push(fill(unsafe { field.adopt(doomed)? }));
+        Ok(Arrays { adopted, doomed })
+    }
+
+    /// Unmaps the memory of the last field, and forgets how to fill it.
+    fn unmap(&self, fills: &mut Vec<Fill>) -> &'static str {
+        fills.pop();
+        // SAFETY: `map` has returned this address, and no reference to this memory exists.
+        match unsafe { libc::munmap(self.doomed.cast(), DOOMED_BYTES) } {
+            0 => "unmapped",
+            _ => "still mapped",
+        }
+    }
+}
+
 fn publish(p: &mut Producer, fills: &[Fill], step: u64) -> Outcome<&'static str> {
     let variable = p.handle::<i32, tcasm_producer::ndarray::Ix1>("variable")?;
     p.set_len(variable, 2 + step as usize)?;
@@ -184,6 +229,9 @@ fn publish(p: &mut Producer, fills: &[Fill], step: u64) -> Outcome<&'static str>
         fill(p, seed, step)?;
     }
     let receipt = p.publish(step, step as f64 * 0.5)?;
+    for name in p.lost() {
+        println!("lost {name}");
+    }
     Ok(receipt.version().map_or("skipped", |_| "published"))
 }
 
@@ -206,12 +254,24 @@ fn main() -> Outcome {
         }
     }
     add_special(&mut producer, &mut fills)?;
+    let arrays = Arrays::adopt(&mut producer, &mut fills)?;
     answer("ready")?;
-    for (step, line) in (1..).zip(stdin().lines()) {
-        if line? != "publish" {
-            break;
+    let mut steps = 1..;
+    for line in stdin().lines() {
+        match line?.as_str() {
+            "publish" => answer(publish(
+                &mut producer,
+                &fills,
+                steps.next().unwrap_or_default(),
+            )?)?,
+            "unmap" => answer(arrays.unmap(&mut fills))?,
+            _ => {
+                producer.release("doomed")?;
+                answer("dropped")?;
+            }
         }
-        answer(publish(&mut producer, &fills, step)?)?;
     }
+    drop(producer);
+    drop(arrays.adopted);
     Ok(())
 }

@@ -21,7 +21,8 @@ def field(name, dtype="f64", shape=(), order="C", **more):
 
 
 def fields(step):
-    """Returns the fields in the order in which they are added."""
+    """Returns the fields in the order in which they are added. Memory of the producer's own is
+    adopted for the last two, of which `doomed` can get lost."""
     yield from (field(d, d, (3, 4), "CF"[i % 2]) for i, d in enumerate(DTYPES))
     yield from (field(f"c{r}", shape=EXTENTS[:r]) for r in range(8))
     yield from (field(f"f{r}", shape=EXTENTS[:r], order="F") for r in range(8))
@@ -31,6 +32,8 @@ def fields(step):
     yield field("variable", "i32", (2 + step,), capacity=8)
     yield field("handed", "f64", (6,))
     yield field("meshed", "f64", (3, 4), mesh="grid", quantity="heat")
+    yield field("adopted", "f64", (40, 30), unit="Pa")
+    yield field("doomed", "f32", (50, 60), "F")
 
 
 def value(dtype, n, seed, step):
@@ -78,10 +81,14 @@ def meshes(step):
     )
 
 
-def version(number, step):
-    """Returns the lines that an observer prints for a version."""
+def version(number, step, doomed="there"):
+    """Returns the lines that an observer prints for a version. The field `doomed` is there, lost or
+    released."""
     lines = [f"version {number} step {step} time {step * 0.5:.2f}"]
     lines += [f"attr {a}" for a in ATTRS]
     lines += meshes(step)
     listed = list(fields(step))
-    return lines + list(itertools.chain(*(described(f, i, step) for i, f in enumerate(listed))))
+    if doomed != "there":
+        listed.pop()
+    lines += itertools.chain(*(described(f, i, step) for i, f in enumerate(listed)))
+    return lines + (["field doomed LOST"] if doomed == "lost" else [])

@@ -63,8 +63,11 @@ class Pairs:
             f"  instead of {other}"
         )
 
-    def publish(self, result):
-        self.expect(self.producer.ask("publish"), [result], "publish", self.producer)
+    def publish(self, *wanted):
+        self.tell("publish", *wanted)
+
+    def tell(self, line, *wanted):
+        self.expect(self.producer.ask(line), wanted, line, self.producer)
 
     def all(self, line, *wanted):
         for observer in self.observers:
@@ -116,6 +119,24 @@ class Pairs:
         self.all("status", "PRODUCER_LOST")
         self.all("latest", *reference.version(1, 1), "OK")
 
+    def lose(self):
+        """Unmaps the memory of an adopted field, and releases the field later."""
+        self.publish("published")
+        self.all("next", *reference.version(1, 1), "OK")
+        self.tell("unmap", "unmapped")
+        self.publish("lost doomed", "published")
+        self.all("next", *reference.version(2, 2, "lost"), "OK")
+        # The version from before has all values, and nothing maps new memory in their place.
+        self.all("again", *reference.version(1, 1), "OK")
+        self.all("release", "OK")
+        self.publish("lost doomed", "published")
+        self.all("next", *reference.version(3, 3, "lost"), "OK")
+        self.tell("drop", "dropped")
+        self.publish("published")
+        self.all("next", *reference.version(4, 4, "released"), "OK")
+        self.producer.end()
+        self.all("latest", *reference.version(4, 4, "released"), "OK")
+
     def end(self):
         for observer in self.observers:
             observer.end()
@@ -127,7 +148,7 @@ def main():
         name, kind, command = argument.split("=", 2)
         programs[kind][name] = command
     for name, command in programs["producer"].items():
-        for scene in (Pairs.exchange, Pairs.every, Pairs.kill):
+        for scene in (Pairs.exchange, Pairs.every, Pairs.kill, Pairs.lose):
             pairs = Pairs(name, command, programs["observer"])
             scene(pairs)
             pairs.end()

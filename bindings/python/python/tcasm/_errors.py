@@ -5,7 +5,7 @@ from typing import ClassVar
 
 
 class Status(IntEnum):
-    """The state of a stream of versions. Negative ones are errors."""
+    """The state of a stream of versions, or of a field (`LOST`). Negative ones are errors."""
 
     OK = 0
     NOT_READY = 1
@@ -13,6 +13,7 @@ class Status(IntEnum):
     OTHER_ERROR = -1
     PRODUCER_LOST = -2
     REVOKED = -3
+    LOST = -16
 
 
 class Error(Exception):
@@ -78,6 +79,8 @@ class FieldNotFound(Error, KeyError):
 class FieldLost(Error):
     """The version has no values of the field: its memory in the producer was unmapped, moved or
     replaced."""
+
+    status = Status.LOST
 
 
 class CreateError(Error):
