@@ -29,6 +29,8 @@ main() {
     check_versions
     link_with_flags
     run_hello
+    run_readme c
+    run_readme fortran
     run_heat
     echo "bindings-c: all programs did what they should"
 }
@@ -174,6 +176,24 @@ run_hello() {
     hello c "${valgrind[@]}"
     hello cpp
     hello fortran
+}
+
+# run_readme LANGUAGE: builds the programs in the README as it says, and runs them.
+run_readme() {
+    local folder=$work/readme-$1 producer observer
+    mkdir "$folder"
+    python3 ci/readme-programs.py "$1" "$folder"
+    (cd "$folder" && bash -eu build.sh) || stop "the programs in $1 in the README do not compile"
+    "$folder/producer" &
+    producer=$!
+    "$folder/observer" >"$folder/seen" 2>&1 &
+    observer=$!
+    until [ "$(grep -Ec '^heat:( +[0-9.]+)+$' "$folder/seen")" -ge 3 ]; do
+        kill -0 "$observer" || stop "the observer in $1 in the README ended: $(cat "$folder/seen")"
+        sleep 0.1
+    done
+    kill -9 "$producer"
+    wait "$producer" "$observer" || true
 }
 
 # hello LANGUAGE COMMAND...: runs both programs, and the observer by the command.

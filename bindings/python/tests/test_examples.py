@@ -1,14 +1,17 @@
-"""Runs the examples in Python as users do, and compares their versions with plain numpy."""
+"""Runs the examples in Python and the programs in the README as users do, and compares their
+versions with plain numpy."""
 
 import importlib.util
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
 import pytest
 import tcasm
 
-EXAMPLE = pathlib.Path(__file__).parents[3] / "examples/numpy/heat.py"
+ROOT = pathlib.Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples/numpy/heat.py"
 SIZE = 64
 BLOCKER = """
 import runpy, sys
@@ -47,3 +50,40 @@ def test_versions_of_the_solver_are_those_of_plain_numpy(program, numba):
             if seen == 20:
                 break
     assert seen == 20
+
+
+def sees_steps(program, producer, observer, words):
+    """Runs an observer beside a producer, and checks that it prints rising steps after words."""
+    simulation = program(command=[sys.executable, str(producer)])
+    with tcasm.Observer("hello", timeout=60) as run:
+        run.next(timeout=60)
+    seen = program(command=[sys.executable, str(observer)])
+    lines = [seen.line() for _ in range(4)]
+    simulation.kill()
+    assert all(line.startswith(words) and line.endswith("]") for line in lines), lines
+    values = [float(line.split("[")[1].split()[0]) for line in lines]
+    assert values == sorted(set(values)), lines
+    assert seen.process.wait(60) != 0, "the end of the producer is an error"
+
+
+def test_hello_observer_sees_the_steps_of_the_producer(program):
+    folder = ROOT / "examples/python"
+    sees_steps(program, folder / "hello_producer.py", folder / "hello_observer.py", "step ")
+
+
+def test_heat_is_the_same_in_ordinary_memory_and_in_a_region():
+    printed = [
+        subprocess.run(
+            [sys.executable, str(ROOT / "examples/python" / name)],
+            check=True, capture_output=True, text=True, timeout=300,
+        ).stdout
+        for name in ("heat_plain.py", "heat.py")
+    ]  # fmt: skip
+    assert printed[0] == printed[1]
+    assert 1.0 < float(printed[0]) < 100.0
+
+
+def test_programs_in_the_readme_do_what_it_says(program, tmp_path):
+    write = [sys.executable, str(ROOT / "ci/readme-programs.py"), "python", str(tmp_path)]
+    subprocess.run(write, check=True)
+    sees_steps(program, tmp_path / "producer.py", tmp_path / "observer.py", "heat: [")
