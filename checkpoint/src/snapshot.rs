@@ -26,7 +26,8 @@ pub struct Snapshot<'a> {
 
 impl<'a> Snapshot<'a> {
     /// Returns a snapshot of the version `stamp` of `region`. `bytes` returns the bytes of each
-    /// field of `table`.
+    /// field of `table`. No file can store [lost](FieldDesc::lost) fields: if there may be some,
+    /// pass the table that [`FieldTable::without_lost`] returns.
     pub fn new(
         region: &'a str,
         stamp: Stamp,
@@ -63,6 +64,10 @@ impl<'a> Snapshot<'a> {
     /// Returns the bytes of `field`, ghost layers included. Fails if their number is not that of
     /// its description.
     pub(crate) fn bytes(&self, field: &FieldDesc) -> Result<&'a [u8], WriteError> {
+        if field.lost {
+            let field = field.name.clone();
+            return Err(WriteError::Lost { field });
+        }
         let bytes = (self.bytes)(field);
         if bytes.len() as u64 == field.bytes() {
             return Ok(bytes);
@@ -81,5 +86,25 @@ impl std::fmt::Debug for Snapshot<'_> {
             .field("region", &self.region)
             .field("stamp", &self.stamp)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcasm_core::field::DType;
+
+    #[test]
+    fn lost_field_is_refused_by_name() {
+        let mut field = FieldDesc::new("u", DType::U8, &[4]);
+        let table = FieldTable {
+            fields: vec![field.clone()],
+            ..FieldTable::default()
+        };
+        let snapshot = Snapshot::new("run", Stamp::default(), &table, |_| &[1; 4]);
+        assert_eq!(snapshot.bytes(&field).unwrap(), [1; 4]);
+        field.lost = true;
+        let error = snapshot.bytes(&field).unwrap_err().to_string();
+        assert!(error.starts_with("field \"u\" is lost: "), "{error}");
     }
 }

@@ -8,7 +8,8 @@ use tcasm_core::with_dtype;
 use tcasm_observer::GroupVersion;
 
 /// Returns the description of a group as if one region had its global arrays. The fields that are
-/// local to ranks are lacking. Attributes are those of the lowest rank.
+/// local to ranks are lacking. A global array is lost if any rank has lost its block. Attributes
+/// are those of the lowest rank.
 pub fn table_of(version: &GroupVersion) -> Result<FieldTable, Failure> {
     let mut table = FieldTable::default();
     let mut names = BTreeSet::new();
@@ -17,10 +18,12 @@ pub fn table_of(version: &GroupVersion) -> Result<FieldTable, Failure> {
             if !names.insert(field.name.as_str()) {
                 continue;
             }
+            let mut blocks = version.members().filter_map(|(_, m)| m.field(&field.name));
             match field.global {
-                Some(_) => table
-                    .fields
-                    .push(version.global(&field.name)?.desc().clone()),
+                Some(_) => table.fields.push(FieldDesc {
+                    lost: blocks.any(|block| block.lost),
+                    ..version.global(&field.name)?.desc().clone()
+                }),
                 None => table.lacking.push(FieldDesc {
                     on: None,
                     ..field.clone()

@@ -1,7 +1,8 @@
 //! Changes to the mappings of a region that a program must not make, but that libraries make all
-//! the same: replacing or removing a part of it.
+//! the same: replacing or removing a part of it, or memory that is adopted.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tcasm_core::sys::mem::page_size;
 use tcasm_producer::Producer;
 
@@ -35,5 +36,46 @@ pub fn remove_page(producer: &mut Producer, page: usize) -> io::Result<()> {
     match unsafe { libc::munmap(at, page_size()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Memory of the program's own that is adopted as a field of `f64`.
+pub struct Adopted {
+    at: *mut f64,
+    len: usize,
+}
+
+impl Adopted {
+    /// Maps memory for `len` values, where nothing else is mapped later, and adopts it.
+    pub fn new(producer: &mut Producer, name: &str, len: usize) -> io::Result<Self> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0x2000_0000_0000);
+        let at = NEXT.fetch_add(1 << 30, Ordering::Relaxed) as *mut libc::c_void;
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: without MAP_FIXED, the new mapping takes the place of no other.
+        let at = unsafe { libc::mmap(at, len * size_of::<f64>(), prot, flags, -1, 0) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let at = at.cast();
+        // SAFETY: the memory is mapped, and holds values of any type. Only this value accesses it,
+        // by `&mut self`, so not during a call of the producer that uses views of it.
+        unsafe { producer.adopt(name, at, [len]) }.map_err(io::Error::other)?;
+        Ok(Adopted { at, len })
+    }
+
+    /// Sets all values.
+    pub fn fill(&mut self, value: f64) {
+        // SAFETY: the memory has `len` values, and `&mut self` keeps others from it.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.len) }.fill(value);
+    }
+
+    /// Unmaps the memory without telling the producer.
+    pub fn unmap(self) -> io::Result<()> {
+        // SAFETY: nothing borrows from the memory, and `self` ends.
+        match unsafe { libc::munmap(self.at.cast(), self.len * size_of::<f64>()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::border::{Count, Fill, Growing, List, Out, Plain, Sized, Text};
 use crate::call::call;
 use crate::handles::{Handle, give, object};
 use crate::source::{Memory, Source};
-use crate::status::{Failure, TCASM_NOT_FOUND};
+use crate::status::{Failure, TCASM_LOST, TCASM_NOT_FOUND};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -59,6 +59,10 @@ impl Version {
         let fields = &self.table().fields;
         let found = fields.iter().find(|field| field.name == name);
         found.ok_or_else(|| {
+            if self.table().is_lost(name) {
+                let text = format!("field {name:?} is lost, so the file has no values of it");
+                return Failure::new(TCASM_LOST, text);
+            }
             let names = fields.iter().map(|f| f.name.as_str());
             let all = names.collect::<Vec<_>>().join(", ");
             let text = format!("there is no field {name:?}, only {all}");

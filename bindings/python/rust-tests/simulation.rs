@@ -1,5 +1,6 @@
 //! A simulation in Rust, for the tests of the Python package: publishes a step for each line of its
-//! input, and writes a checkpoint of it. Usage: simulation FOLDER
+//! input, and writes a checkpoint of it. If the line is a name, the checkpoint is that of a version
+//! which has lost the field of this name. Usage: simulation FOLDER
 
 use std::io::BufRead;
 use tcasm_checkpoint::{Checkpointer, Options, Snapshot};
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut observer = Observer::attach("rust")?;
     println!("ready");
     for (step, line) in (1..).zip(std::io::stdin().lock().lines()) {
-        line?;
+        let lost = line?;
         let (mut u, mut f, mut v) = producer.views_mut((u.buffer(), f.buffer(), v.buffer()))?;
         for ((i, j, k), value) in u.indexed_iter_mut() {
             *value = (step as usize * 1000 + i * 100 + j * 10 + k) as f64;
@@ -36,7 +37,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let version = observer.wait_newer(std::time::Duration::from_secs(60))?;
         let view = version.view()?;
         let bytes = |name: &str| view.bytes(name).unwrap_or_default();
-        let snapshot = Snapshot::new("rust", version.stamp(), version.table(), |d| bytes(&d.name));
+        let mut table = version.table().clone();
+        for field in &mut table.fields {
+            field.lost = field.name == lost;
+        }
+        let table = table.without_lost();
+        let snapshot = Snapshot::new("rust", version.stamp(), &table, |d| bytes(&d.name));
         checkpointer.write(&snapshot)?;
         println!("{step}");
     }

@@ -68,8 +68,10 @@ impl Checkpoint {
         self.table.fields.iter().map(|f| f.name.clone()).collect()
     }
 
+    /// Describes a field, or one that is lost, so that reading it says so.
     fn describe(&self, name: &str) -> Option<FieldDict> {
-        self.table.get(name).map(FieldDict::new)
+        let lost = || self.table.lost().find(|field| field.name == name);
+        self.table.get(name).or_else(lost).map(FieldDict::new)
     }
 
     fn meshes(&self) -> Vec<MeshDict> {

@@ -250,6 +250,7 @@ pub fn checkpoint(error: tcasm_checkpoint::ReadError) -> PyErr {
     use tcasm_checkpoint::ReadError as E;
     match error {
         E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
+        E::Lost { .. } => FieldLost::new_err(error.to_string()),
         _ => CheckpointError::new_err(error.to_string()),
     }
 }

@@ -75,3 +75,18 @@ def test_damaged_checkpoint_is_an_error(simulation, tmp_path):
         tcasm.open(path).latest()
     with pytest.raises(tcasm.CheckpointError):
         tcasm.open(tmp_path / "nothing")
+
+
+def test_lost_field_of_a_checkpoint_is_lost_by_name(simulation, tmp_path):
+    for lost in ("", "f"):
+        simulation.tell(lost)
+        simulation.line()
+    run = tcasm.open(tmp_path / "checkpoints")
+    check(run.version(1), 1)
+    last = run.latest()
+    assert last.keys() == ["u", "v"] and (last["v"] == 2).all()
+    with pytest.raises(tcasm.FieldLost, match='"f" is lost') as caught:
+        last["f"]
+    assert caught.value.status == tcasm.Status.LOST
+    with pytest.raises(tcasm.FieldNotFound):
+        last["absent"]

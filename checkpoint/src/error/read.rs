@@ -73,6 +73,17 @@ pub enum ReadError {
         /// The names of the fields in the checkpoint.
         have: Vec<String>,
     },
+    /// The checkpoint has no values of the field, because they were lost.
+    #[error(
+        "field {field:?} is lost: when {path:?} was written, its memory in the simulation had been \
+         unmapped, moved or replaced; use an older checkpoint"
+    )]
+    Lost {
+        /// The file.
+        path: PathBuf,
+        /// The name of the field.
+        field: String,
+    },
     /// The field has another dtype.
     #[error("field {field:?} has dtype {stored}, not {asked}; ask for {stored}")]
     WrongType {

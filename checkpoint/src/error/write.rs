@@ -74,6 +74,15 @@ pub enum WriteError {
         /// The bytes that the snapshot gave.
         have: usize,
     },
+    /// A field has no values, and the table says so.
+    #[error(
+        "field {field:?} is lost: its memory in the simulation was unmapped, moved or replaced, so \
+         there are no values to store; leave it out"
+    )]
+    Lost {
+        /// The name of the field.
+        field: String,
+    },
     /// The cells of a mesh cannot be used by other programs.
     #[error(
         "mesh {mesh:?} cannot be written for other programs: {why}; correct its connectivity, or \

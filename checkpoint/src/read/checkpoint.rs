@@ -279,10 +279,17 @@ impl Checkpoint {
     }
 
     fn field(&self, name: &str) -> Result<&FieldDesc, ReadError> {
-        self.table().get(name).ok_or_else(|| ReadError::NoField {
-            path: self.path.clone(),
-            field: name.to_owned(),
-            have: self.table().fields.iter().map(|f| f.name.clone()).collect(),
+        let table = self.table();
+        table.get(name).ok_or_else(|| {
+            let (path, field) = (self.path.clone(), name.to_owned());
+            match table.is_lost(name) {
+                true => ReadError::Lost { path, field },
+                false => ReadError::NoField {
+                    path,
+                    field,
+                    have: table.fields.iter().map(|f| f.name.clone()).collect(),
+                },
+            }
         })
     }
 }

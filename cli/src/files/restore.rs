@@ -98,7 +98,16 @@ fn write(
 /// Prints which fields the checkpoint lacks although a restart needs them. The new file lacks them
 /// too, and says so.
 fn tell_lacking(table: &FieldTable) {
-    let names: Vec<&str> = table.missing().map(|f| f.name.as_str()).collect();
+    let lost: Vec<&str> = table.lost().map(|f| f.name.as_str()).collect();
+    if !lost.is_empty() {
+        crate::output::note(&format!(
+            "the checkpoint has no values of {}: the memory of these fields was lost before it was \
+             written; no simulation can restart from it",
+            lost.join(", ")
+        ));
+    }
+    let chosen = table.missing().filter(|field| !field.lost);
+    let names: Vec<&str> = chosen.map(|f| f.name.as_str()).collect();
     if !names.is_empty() {
         crate::output::note(&format!(
             "the checkpoint was written without {}, or with a part of them; no simulation can \

@@ -80,7 +80,7 @@ impl Choice {
 
     /// Maps the fields of `version` that are stored, and makes the values of their parts.
     pub fn of(&self, version: &Version) -> Result<Stored, Failure> {
-        self.stored(version.table(), |fields| {
+        self.stored(&version.table().without_lost(), |fields| {
             Ok(Held::Mapped(view(version, fields)?))
         })
     }
@@ -88,7 +88,10 @@ impl Choice {
     /// Gathers the fields of all ranks of a group that are stored, and makes the values of their
     /// parts.
     pub fn of_group(&self, version: &GroupVersion) -> Result<Stored, Failure> {
-        self.stored(&table_of(version)?, |fields| Held::gather(version, fields))
+        let table = table_of(version)?;
+        self.stored(&table.without_lost(), |fields| {
+            Held::gather(version, fields)
+        })
     }
 
     /// Takes what is stored of the fields of `table`. `hold` returns the values of fields.
@@ -120,6 +123,7 @@ impl Choice {
 
     /// Returns true if what is chosen exists of the fields of `table`.
     pub fn fits(&self, table: &FieldTable) -> bool {
+        let table = &*table.without_lost();
         let parts = |planned: Planned<'_>| self.parts(table, &planned);
         self.plan(table).and_then(parts).is_ok()
     }
@@ -160,9 +164,10 @@ impl Choice {
         parts.map_err(unfit)
     }
 
-    /// Returns true if all that a restart needs of `version` is stored, with exact values.
+    /// Returns true if all that a restart needs of `version` is stored, with exact values. Fields
+    /// that are lost do not count: nobody has chosen to leave them out.
     pub fn is_complete(&self, version: &Version) -> Result<bool, Failure> {
-        let table = version.table();
+        let table = &*version.table().without_lost();
         if self.cuts() {
             return self.chosen(table).map(|_| false);
         }
@@ -236,15 +241,24 @@ impl Choice {
         Ok(Planned { fields, cut })
     }
 
-    /// Returns the fields of `table` that are chosen, in its order.
+    /// Returns the fields of `table` that are chosen, in its order. Lost ones are left out, unless
+    /// nothing is left then.
     fn chosen<'t>(&self, table: &'t FieldTable) -> Result<Vec<&'t FieldDesc>, Failure> {
-        if let Some(name) = self.fields.iter().find(|name| table.get(name).is_none()) {
+        let is_absent = |name: &&String| table.get(name).is_none() && !table.is_lost(name);
+        if let Some(name) = self.fields.iter().find(is_absent) {
             let available = table.fields.iter().map(|f| f.name.clone()).collect();
             let name = name.clone();
             return Err(ViewError::NoField { name, available }.into());
         }
         let chosen = table.fields.iter().filter(|field| self.chooses(field));
-        Ok(chosen.collect())
+        let chosen: Vec<&FieldDesc> = chosen.collect();
+        match table.lost().find(|field| self.chooses(field)) {
+            Some(FieldDesc { name, .. }) if chosen.is_empty() => {
+                let name = name.clone();
+                Err(ViewError::Lost { name }.into())
+            }
+            _ => Ok(chosen),
+        }
     }
 
     /// Returns true if `field` is chosen.

@@ -17,6 +17,7 @@ mod groups;
 mod job_checkpoints;
 mod look;
 mod lossy;
+mod lost;
 mod meshes;
 mod misuse;
 mod named;

@@ -12,6 +12,7 @@ mod dtype;
 mod field_check;
 mod field_error;
 mod global;
+mod lost;
 mod mesh;
 mod mesh_check;
 mod mesh_desc;

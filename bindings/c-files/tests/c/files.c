@@ -3,6 +3,8 @@
 #include "../../../c/tests/c/check.h"
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <tcasm_files.h>
 #include <unistd.h>
@@ -175,6 +177,45 @@ static void a_start_after_a_kill_has_the_memory_that_is_kept(void)
     kill(keeper, SIGTERM);
 }
 
+/* A checkpoint has all fields but one, whose memory the program has unmapped. */
+static void a_lost_field_is_lost_in_the_file(void)
+{
+    static char region[200], sub[300], arguments[400];
+    size_t bytes = 1 << 16, shape[] = {bytes / sizeof(double)};
+    double *gone = mmap((void *)0x300000000000, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    tcasm_producer *producer;
+    tcasm_version *version;
+    tcasm_array array = TCASM_INIT(tcasm_array);
+    void *data;
+    double value;
+    CHECK(gone != MAP_FAILED);
+    snprintf(region, sizeof region, "%s-lost", name);
+    snprintf(sub, sizeof sub, "%s/lost", folder);
+    name = region;
+    CHECK(mkdir(sub, 0700) == 0);
+    OK(tcasm_create(name, 4 << 20, NULL, &producer));
+    OK(tcasm_add_field(producer, "own", TCASM_F64, 1, shape, NULL, &data));
+    OK(tcasm_adopt(producer, "gone", TCASM_F64, 1, shape, gone, NULL));
+    OK(tcasm_publish(producer, 1, 0.1));
+    CHECK(munmap(gone, bytes) == 0);
+    *(double *)data = 3.0;
+    OK(tcasm_publish(producer, 2, 0.2));
+    snprintf(arguments, sizeof arguments, "--last --no-wait --fast '%s'", sub);
+    pid_t child = tcasm("checkpoint", arguments);
+    wait_for(child);
+    OK(tcasm_close(producer));
+    ended_well(child);
+    OK(tcasm_open_checkpoint(sub, &version));
+    OK(tcasm_array_of(version, "own", &array));
+    CHECK(*(const double *)array.data == 3.0);
+    FAILS(TCASM_LOST, tcasm_array_of(version, "gone", &array));
+    said("\"gone\" is lost");
+    FAILS(TCASM_LOST, tcasm_read(version, "gone", 0, (uint8_t *)&value, sizeof value));
+    FAILS(TCASM_NOT_FOUND, tcasm_array_of(version, "absent", &array));
+    OK(tcasm_release(version));
+}
+
 static void misuse_is_a_status(void)
 {
     tcasm_start how = TCASM_INIT(tcasm_start);
@@ -203,5 +244,6 @@ int main(int argc, char **argv)
     a_later_start_has_the_values_of_the_file();
     a_start_after_a_kill_has_the_memory_that_is_kept();
     misuse_is_a_status();
+    a_lost_field_is_lost_in_the_file();
     return 0;
 }

@@ -26,8 +26,8 @@ pub struct RegionOutput<'p> {
     copy: ProgressBar,
     /// The number of files that could not be written since the last success.
     failing: u64,
-    /// True if it was told which fields are left out or rounded.
-    told: bool,
+    /// The lines about fields that are left out or rounded, as they were told.
+    told: Vec<String>,
     /// True if it was told what other programs do not find in the files.
     told_place: bool,
 }
@@ -57,7 +57,7 @@ impl Output {
             versions,
             copy,
             failing: 0,
-            told: false,
+            told: Vec::new(),
             told_place: false,
         }
     }
@@ -122,20 +122,14 @@ impl RegionOutput<'_> {
         ));
     }
 
-    /// Prints once which fields are not in the checkpoints as they were, and what that means.
-    /// `table` is that of the first checkpoint.
+    /// Prints which fields are not in the checkpoints as they were, and what that means. `table` is
+    /// that of the newest checkpoint. What was printed is printed again only if it changes.
     pub fn tell(&mut self, table: &FieldTable) {
         let rounded: Vec<&FieldDesc> = table.rounded().collect();
-        if table.lacking.is_empty() && rounded.is_empty() {
-            return;
-        }
-        if std::mem::replace(&mut self.told, true) {
-            return;
-        }
-        let (marked, others): (Vec<&FieldDesc>, Vec<_>) = table
-            .lacking
-            .iter()
-            .partition(|field| field.not_in_checkpoints);
+        let lost: Vec<&FieldDesc> = table.lost().collect();
+        let chosen = table.lacking.iter().filter(|field| !field.lost);
+        let (marked, others): (Vec<&FieldDesc>, Vec<_>) =
+            chosen.partition(|field| field.not_in_checkpoints);
         for (fields, by, so) in [
             (
                 marked,
@@ -148,6 +142,11 @@ impl RegionOutput<'_> {
                 "no simulation can restart from these checkpoints",
             ),
             (
+                lost,
+                "lost, because the simulation has unmapped or moved their memory",
+                "no simulation can restart from these checkpoints",
+            ),
+            (
                 rounded,
                 "lossy, as --lossy-relative-error asks",
                 "a restart from these checkpoints has to accept that",
@@ -156,7 +155,10 @@ impl RegionOutput<'_> {
             let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
             if !names.is_empty() {
                 let text = format!("{}: {by}: {}; {so}", self.name, names.join(", "));
-                self.progress.print(&text);
+                if !self.told.contains(&text) {
+                    self.progress.print(&text);
+                    self.told.push(text);
+                }
             }
         }
     }

@@ -203,7 +203,7 @@ fn newest(checkpointer: &Checkpointer, args: &ExportArgs) -> Result<Option<bool>
         .into()),
         Ok(checkpoint) => {
             let table = checkpoint.table();
-            let has_all = table.missing().next().is_none();
+            let has_all = table.missing().all(|field| field.lost);
             Ok(Some(has_all && table.relative_error().is_none()))
         }
         Err(_) => Ok(None), // a file that cannot be read does not prevent appending
