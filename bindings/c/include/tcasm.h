@@ -1235,7 +1235,8 @@ int tcasm_adopt(struct tcasm_producer *producer,
 
 /**
  * Ends the adoption of an array, which can then be freed. The next version has no such field. A
- * lost field is removed as well.
+ * lost field is removed as well. A field that is the geometry of a mesh stays, and is lost until
+ * an array is adopted under its name.
  */
 int tcasm_release_adopted(struct tcasm_producer *producer,
                           const char *name);
