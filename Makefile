@@ -39,6 +39,7 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 	@$(STAGE) bindings-c ci/bindings-c.sh
 	@$(STAGE) bindings-python ci/bindings-python.sh
 	@$(STAGE) bindings-conformance ci/bindings-conformance.sh
+	@$(STAGE) lammps ci/lammps.sh
 	@$(STAGE) mpi ci/mpi.sh
 	@$(STAGE) no-files ci/no-files.sh
 	@$(STAGE) install ci/install.sh

@@ -128,9 +128,13 @@ impl Table {
         self.encoded = None;
     }
 
-    /// Removes an adopted field. It is an error if a mesh needs it.
+    /// Removes an adopted field, or makes it a lost one if it is the geometry of a mesh.
     pub(crate) fn release(&mut self, field: usize) -> Result<(), DefineError> {
         let before = self.fields[field].desc.clone();
+        if self.described().geometry_of(&before.name).is_some() {
+            self.lose(field);
+            return Ok(());
+        }
         self.retire(field);
         if let Err(error) = self.renew() {
             self.fields[field].desc = before;

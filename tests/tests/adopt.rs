@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tcasm_core::sys::mem::{Mapping, page_size};
 use tcasm_observer::{Observer, Version, ViewError};
-use tcasm_producer::{DefineError, Field, Producer, Receipt, RollbackError, TrackerKind};
+use tcasm_producer::{
+    DefineError, Field, MeshHandle, Producer, Receipt, RollbackError, TrackerKind,
+};
 use tcasm_tests::{PublishVisible, name, on_all_trackers};
 
 const PAGE: usize = 4096;
@@ -208,6 +210,54 @@ fn array_of_the_allocator_is_lost_when_realloc_moves_it_and_can_be_adopted_again
             libc::free(moved.cast());
             libc::free(blocker);
         }
+    });
+}
+
+#[test]
+fn particles_whose_arrays_have_moved_are_released_and_adopted_again() {
+    on_all_trackers(|tracker| {
+        let (mut p, mut o) = region("moved", tracker);
+        let room =
+            |p: &mut Producer, name: &str, rows: usize, memory: &Pages, on: Option<&MeshHandle>| {
+                let field = p.field::<f64, _>(name, [rows, 3]).vector().variable();
+                let field = on.into_iter().fold(field, |field, mesh| field.on(mesh));
+                // SAFETY: as for `Pages::adopt`.
+                unsafe { field.adopt(memory.at(0).cast()).unwrap() }
+            };
+        let mut atoms = None;
+        let mut arrays = Vec::new();
+        for step in 0..20u8 {
+            let rows = 1000 + 100 * usize::from(step % 5);
+            let pair = [Pages::new(512), Pages::new(512)];
+            pair.iter()
+                .for_each(|memory| memory.fill(0..512 * PAGE, step + 1));
+            let x = room(&mut p, "x", rows, &pair[0], None);
+            let atoms = atoms.get_or_insert_with(|| p.particles("atoms", &x).add().unwrap());
+            room(&mut p, "v", rows, &pair[1], Some(atoms));
+            p.set_len("atoms", rows - 1).unwrap();
+            assert!(published(&mut p, u64::from(step)).lost.is_empty());
+            let seen = o.latest().unwrap();
+            for name in ["x", "v"] {
+                assert_eq!(
+                    bytes(&seen, name),
+                    vec![step + 1; (rows - 1) * 24],
+                    "{tracker}"
+                );
+            }
+            // Half of the arrays are gone before they are released.
+            if step % 2 == 0 {
+                pair.iter().for_each(|memory| memory.unmap(0..512));
+            }
+            p.set_len("atoms", 0).unwrap();
+            p.release("v").unwrap();
+            p.release("x").unwrap();
+            assert_eq!(p.lost().collect::<Vec<_>>(), ["x"]);
+            arrays.push(pair);
+        }
+        // Positions that were released are lost until there are others.
+        published(&mut p, 20);
+        let without = o.latest().unwrap();
+        assert!(is_lost(&without, "x") && without.field("v").is_none());
     });
 }
 

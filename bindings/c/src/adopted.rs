@@ -47,7 +47,8 @@ pub extern "C" fn tcasm_adopt(
 }
 
 /// Ends the adoption of an array, which can then be freed. The next version has no such field. A
-/// lost field is removed as well.
+/// lost field is removed as well. A field that is the geometry of a mesh stays, and is lost until
+/// an array is adopted under its name.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_release_adopted(producer: Handle<Producer>, name: Text) -> c_int {
     call(|| {

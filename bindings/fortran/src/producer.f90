@@ -100,7 +100,8 @@ contains
   end function added
 
   !> Ends the adoption of an array (tcasm_adopt), which can then be deallocated. The next version has
-  !! no such field. A lost field is removed as well.
+  !! no such field. A lost field is removed as well. A field that is the geometry of a mesh stays,
+  !! and is lost until an array is adopted under its name.
   subroutine tcasm_release_adopted(producer, name, status)
     type(tcasm_producer), intent(in) :: producer
     character(*), intent(in) :: name

@@ -73,7 +73,8 @@ impl Producer {
     /// version has no such field, and older ones keep what they have. A lost field is removed from
     /// the next version as well.
     ///
-    /// It is an error if a mesh needs the field.
+    /// No version can have a mesh without its geometry. So a field that is the geometry of a mesh
+    /// stays, and is lost until an array is adopted under its name.
     pub fn release(&mut self, name: &str) -> Result<(), DefineError> {
         self.check_usable()?;
         let field = self.number_of(name)?;

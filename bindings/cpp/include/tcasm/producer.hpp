@@ -126,7 +126,8 @@ public:
         detail::check(tcasm_adopt(get(), name.c_str(), dtype_of<T>, extents.size(), extents.data(),
                                   data, settings.get()));
     }
-    /// Ends the adoption of an array. The next version has no such field.
+    /// Ends the adoption of an array. The next version has no such field. A field that is the
+    /// geometry of a mesh stays, and is lost until an array is adopted under its name.
     void release_adopted(const std::string& name) {
         detail::check(tcasm_release_adopted(get(), name.c_str()));
     }

@@ -188,7 +188,8 @@ class Producer:
 
     def release(self, name: str) -> None:
         """Ends the adoption of an array, which stays as it is. The next version has no such
-        field. A lost field is removed as well."""
+        field. A lost field is removed as well. A field that is the geometry of a mesh stays, and is
+        lost until an array is adopted under its name."""
         self._core.release(name)
         self._adopted.pop(name, None)
         self._bound.pop(name, None)
