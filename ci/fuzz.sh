@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes the readers of untrusted bytes: random and damaged input must give errors, never crashes.
+# Fuzzes the readers of untrusted bytes, and the library for C: random and damaged input, and calls
+# in any order, must give errors, never crashes.
 #   fuzz.sh [SECONDS]    time for each target [default: 30]
 #
 # With a nightly toolchain and a C++ compiler, uses libFuzzer and the address sanitizer. Otherwise
@@ -11,6 +12,10 @@ cd "$(dirname "$0")/.."
 seconds=${1:-30}
 target=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
 mkdir -p "$target"
+# The library for C makes sockets and lock files there.
+TCASM_RUNTIME_DIR=$(mktemp -d)
+export TCASM_RUNTIME_DIR
+trap 'rm -rf "$TCASM_RUNTIME_DIR"' EXIT
 
 main() {
     local missing
@@ -20,6 +25,7 @@ main() {
         random_bytes
     else
         build
+        fuzz c_interface 1024
         fuzz hostbuffer 512
         fuzz index_reader 8192
         fuzz messages 256

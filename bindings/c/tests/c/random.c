@@ -1,7 +1,9 @@
 /* Random calls, with handles of all kinds in all places: each returns a status, and nothing
    crashes. Pointers are what the header asks for, so AddressSanitizer finds each byte that is read
-   or written elsewhere. RANDOM_CALLS and RANDOM_SEED choose the number and the sequence. */
+   or written elsewhere. RANDOM_CALLS and RANDOM_SEED choose the number and the sequence. A fuzz
+   target compiles this with TCASM_FUZZ, and chooses each call by the bytes of its input. */
 #include "check.h"
+#include <unistd.h>
 
 enum { SLOTS = 3 };
 enum kind { OPTIONS, FIELD_OPTIONS, ATTRS, PRODUCER, BUFFER, OBSERVER, VERSION, GROUP, STEP, KINDS };
@@ -9,9 +11,18 @@ enum kind { OPTIONS, FIELD_OPTIONS, ATTRS, PRODUCER, BUFFER, OBSERVER, VERSION, 
 static uint64_t state;
 static void *slots[KINDS][SLOTS];
 static int by_status[256];
+/* What is left of the input of the fuzzer. */
+static const uint8_t *input;
+static size_t input_left;
 
 static uint64_t below(uint64_t n)
 {
+    if (input != NULL) {
+        if (input_left == 0)
+            return 0;
+        input_left--;
+        return *input++ % n;
+    }
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
@@ -30,9 +41,29 @@ static void *handle(enum kind kind)
     }
 }
 
+/* Ends an object, unless another call has done so. */
+static void end(enum kind kind, void *old)
+{
+    switch (kind) {
+    case OPTIONS: tcasm_options_free(old); break;
+    case FIELD_OPTIONS: tcasm_field_options_free(old); break;
+    case ATTRS: tcasm_attrs_free(old); break;
+    case PRODUCER: tcasm_close(old); break;
+    case OBSERVER: tcasm_detach(old); break;
+    case VERSION: tcasm_release(old); break;
+    case GROUP: tcasm_group_detach(old); break;
+    case STEP: tcasm_group_release(old); break;
+    default: break; /* a buffer lives as long as its region */
+    }
+}
+
 static void keep(enum kind kind, void *new_handle)
 {
-    slots[kind][below(SLOTS)] = new_handle;
+    void **slot = &slots[kind][below(SLOTS)];
+    /* Over a thousand runs of the fuzzer, objects that nobody knows would fill the memory. */
+    if (input != NULL)
+        end(kind, *slot);
+    *slot = new_handle;
 }
 
 static const char *text(void)
@@ -50,6 +81,17 @@ static int64_t number(void)
     return numbers[below(sizeof numbers / sizeof *numbers)];
 }
 
+/* Memory for the largest array that is adopted, an unaligned address in it, or null. */
+static void *memory(void)
+{
+    static double arrays[2][20 * 4 * 4 * 2];
+    switch (below(6)) {
+    case 0: return NULL;
+    case 1: return (char *)arrays[0] + 1;
+    default: return arrays[below(2)];
+    }
+}
+
 static int changes_an_object(void)
 {
     size_t shape[3] = {1 + below(20), below(5), below(5)}, two[2] = {below(3), below(3)};
@@ -59,7 +101,9 @@ static int changes_an_object(void)
     void *data = NULL;
     tcasm_buffer *buffer = NULL;
     int status;
-    switch (below(20)) {
+    switch (below(22)) {
+    case 20: return tcasm_adopt(handle(PRODUCER), text(), (int)below(14), below(4), shape, memory(), handle(FIELD_OPTIONS));
+    case 21: return tcasm_release_adopted(handle(PRODUCER), text());
     case 15: return tcasm_every_version(handle(OBSERVER), (int)below(3));
     case 16: return tcasm_options_set_group(handle(OPTIONS), (uint32_t)below(3), (uint32_t)below(3), (uint32_t)below(3), text());
     case 17: return tcasm_field_options_set_global(handle(FIELD_OPTIONS), below(3), shape, two);
@@ -143,7 +187,9 @@ static int reads_an_object(void)
     size_t first[3] = {below(3), below(3), 0}, count[3] = {below(3), below(3), 1}, all;
     const char *name;
     int status;
-    switch (below(18)) {
+    switch (below(20)) {
+    case 18: return tcasm_lost_count(handle(PRODUCER), &all);
+    case 19: return tcasm_lost_name(handle(PRODUCER), below(3), &name);
     case 11: return tcasm_mesh_at(handle(VERSION), below(4), &mesh);
     case 12:
         status = tcasm_mesh_attrs(handle(VERSION), text(), &attrs);
@@ -201,6 +247,30 @@ static void call(void)
     by_status[status + 128]++;
 }
 
+#ifdef TCASM_FUZZ
+
+/* Ends all objects of a run, so that the next one begins without any. */
+static void end_all(void)
+{
+    for (int kind = KINDS - 1; kind >= 0; kind--)
+        for (int i = 0; i < SLOTS; i++)
+            end((enum kind)kind, slots[kind][i]);
+    memset(slots, 0, sizeof slots);
+}
+
+void tcasm_random_calls(const uint8_t *data, size_t size)
+{
+    for (int i = 0; i < 3; i++)
+        snprintf(region[i], sizeof region[i], "fuzz-%d-%d", (int)getpid(), i);
+    input = data;
+    input_left = size;
+    while (input_left > 0)
+        call();
+    end_all();
+}
+
+#else
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -219,3 +289,5 @@ int main(int argc, char **argv)
     CHECK(calls != NULL || by_status[128 + TCASM_CLOSED] > 100);
     return 0;
 }
+
+#endif
