@@ -8,7 +8,7 @@ use super::hashed;
 use super::manifest;
 use super::messages::Messages;
 use super::parity_file::{Header, Parity, data_piece, pieces};
-use super::record::{Commit, Event, FileEntry, Part, Steps, chain};
+use super::record::{Commit, FileEntry, Part, Steps, chain};
 use super::scheme::Stripe;
 use super::writer::JobWriter;
 use crate::error::WriteError;
@@ -69,18 +69,6 @@ impl<M: Messages> JobWriter<M> {
             true => Ok(None),
             false => Err(JobError::NoneUsable { group, why }),
         }
-    }
-
-    /// Says that the job continues from `step`, so that later checkpoints do not count as newer
-    /// ones. [`recover`](Self::recover) does this itself. All nodes call it.
-    pub fn continue_from(&mut self, step: u64) -> Result<(), JobError> {
-        let later = self.known.split_off(&step.saturating_add(1));
-        if let Some(manifest) = &mut self.manifest {
-            for step in later.into_keys() {
-                manifest.append(&Event::Removed { step })?;
-            }
-        }
-        Ok(())
     }
 
     /// Returns which files this node can read.
