@@ -53,12 +53,18 @@ fn host_that_is_lost_with_its_disk_takes_no_checkpoint_along() {
     assert_eq!(rebuilt.step(), newest, "no step is lost with a host");
     disks::check(&rebuilt, HOSTS);
 
-    // The host comes back with an empty disk.
+    // The host comes back with an empty disk, and gets its file from the others.
+    disks.empty(&disks.spare());
     std::fs::create_dir(disks.fast(1)).unwrap();
     cluster.restart(1);
-    ranks[1] = run.start(&cluster, &group, 1);
     let mut agents = checking_agents(&cluster, &group, &disks, &arguments);
     let agent = wait_line(&agents, "agent ", |_| true);
+    let whole = poll_until("the lost file is rebuilt", || {
+        disks.open_as_it_is(&group, None).ok()
+    });
+    assert_eq!(whole.step(), newest);
+    disks::check(&whole, HOSTS);
+    ranks[1] = run.start(&cluster, &group, 1);
     let later = disks.wait_committed(&group, newest + 2 * EVERY);
     stop(&cluster, &agent, &mut agents);
     let found = disks.find(&group);
