@@ -13,6 +13,7 @@ export CARGO_TARGET_DIR=$target PIP_DISABLE_PIP_VERSION_CHECK=1
 export MATURIN_PEP517_ARGS="--profile dev --locked"
 # As maturin sets it, so that all builds share what is compiled.
 export PYO3_BUILD_EXTENSION_MODULE=1 TCASM_SIMULATION=$target/debug/examples/simulation
+export TCASM_COMMAND=$target/debug/tcasm
 
 main() {
     (cd bindings/python && cargo fmt --check && cargo clippy --locked --all-targets -- -D warnings)
@@ -25,6 +26,7 @@ main() {
         "$work"/sdist/tcasm-*.tar.gz
     install_fresh
     "$tools/bin/pip" install --quiet --no-deps --force-reinstall "$work"/tcasm-*.whl
+    cargo build --quiet --locked -p tcasm --features pages
     cd bindings/python
     cargo build --quiet --locked --example simulation
     "$tools/bin/pytest" -q "$@"

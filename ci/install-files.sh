@@ -114,8 +114,9 @@ each() {
 # Does the same for the library.
 each_of_library() {
     local to=${DESTDIR:-}$libdir include=${DESTDIR:-}$includedir header name so
-    "$1" 644 bindings/c/include/tcasm.h "$include/tcasm.h"
-    "$1" 644 bindings/c/include/tcasm_files.h "$include/tcasm_files.h"
+    for header in tcasm tcasm_files tcasm_mpi; do
+        "$1" 644 "bindings/c/include/$header.h" "$include/$header.h"
+    done
     for header in bindings/cpp/include/tcasm.hpp bindings/cpp/include/tcasm/*.hpp; do
         "$1" 644 "$header" "$include/${header#bindings/cpp/include/}"
     done

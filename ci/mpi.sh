@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 log=$target/ci/mpi.log
+work=
 
 main() {
     mkdir -p "$(dirname "$log")"
@@ -22,7 +23,7 @@ main() {
         cargo test -p tcasm-agent --features files -- storm_ --nocapture --test-threads 1 2>&1 |
             tee "$log"
     else
-        install_open_mpi
+        install_open_mpi gfortran
         cargo clippy -p tcasm-hostbuffer --features mpi --all-targets -- -D warnings
         cargo clippy -p tcasm-tests --features mpi --test mpirun -- -D warnings
         cargo clippy -p tcasm-agent --features mpi --all-targets -- -D warnings
@@ -34,13 +35,37 @@ main() {
         # Each test starts several jobs.
         cargo test -p tcasm-agent --features files --no-fail-fast -- --test-threads 2 2>&1 |
             tee -a "$log"
+        run_bindings
     fi
     ci/count.sh "$log"
 }
 
+# Installs Open MPI, and these packages.
 install_open_mpi() {
-    ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev iproute2
+    ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev iproute2 "$@"
     need_mpi
+}
+
+# Runs the tests of host buffers in C and Fortran: 6 ranks on 3 hosts, which are folders.
+run_bindings() {
+    local library=("$target/debug/libtcasm_c.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl)
+    local warnings=(-Wall -Wextra -Wpedantic -Werror) language
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    cargo build --quiet --locked -p tcasm-c
+    python3 bindings/fortran/generate.py "$work/tcasm.f90"
+    mpifort -std=f2018 -J "$work" -c "$work/tcasm.f90" -o "$work/tcasm.o"
+    mpicc -std=c11 -D_GNU_SOURCE "${warnings[@]}" -Ibindings/c/include \
+        bindings/c/tests/mpi/hosts.c "${library[@]}" -o "$work/c"
+    mpifort -std=f2018 -fcheck=all -J "$work" bindings/fortran/tests/mpi/hosts.f90 \
+        "$work/tcasm.o" "${library[@]}" -o "$work/fortran"
+    # Programs in C++ can use the header, too.
+    mpicxx -std=c++20 -fsyntax-only -Ibindings/c/include -x c++ -include tcasm_mpi.h /dev/null
+    for language in c fortran; do
+        mkdir "$work/hosts-$language"
+        timeout -s KILL 120 mpirun --allow-run-as-root --oversubscribe --mca btl self,vader -n 6 \
+            "$work/$language" "bindings-$language" "$work/hosts-$language"
+    done
 }
 
 need_mpi() {

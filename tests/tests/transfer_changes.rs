@@ -22,7 +22,7 @@ fn peer(address: &str, transport: Transport) -> Peer {
 }
 
 /// Reads all bytes until that fails, and checks that they are those of the lender.
-fn read_until_error(hold: &mut Hold<'_>) -> TransferError {
+fn read_until_error(hold: &mut Hold<&mut Peer>) -> TransferError {
     let (mut bytes, wanted) = (vec![0; BYTES], first_bytes());
     loop {
         match hold.read(0, &mut bytes) {

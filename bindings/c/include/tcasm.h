@@ -1554,7 +1554,8 @@ int tcasm_group_member(struct tcasm_group_version *group,
 
 /**
  * Describes the global array `name`, of which the ranks have blocks: its dtype, shape, components
- * and order. There is no `data`. The strides are those that `tcasm_global_read` gives in this order.
+ * and order. There is no `data`. The strides are those that `tcasm_global_read` gives in this
+ * order.
  */
 int tcasm_global_of(struct tcasm_group_version *version,
                     const char *name,
@@ -1955,6 +1956,35 @@ int tcasm_gathered_cookie(struct tcasm_gathered *gathered,
  * Ends the region and its cookie. Peers and observers keep the versions that they read.
  */
 int tcasm_gathered_free(struct tcasm_gathered *gathered);
+
+/**
+ * Finds `bytes` declared bytes from byte `offset` on, so that `tcasm_read_held` reads them by one
+ * copy and without a message. Stores in `held` how many are held: fewer than `bytes` if they have
+ * more than 64 MiB or 2048 pieces. Needs a direct copy, or shared memory. Until `tcasm_let_go` the
+ * connection does nothing else, and the owner cannot revoke the cookie.
+ */
+int tcasm_hold(struct tcasm_peer *peer,
+               const struct tcasm_cookie *cookie,
+               uint64_t offset,
+               uint64_t bytes,
+               uint64_t *held);
+
+/**
+ * Reads `bytes` bytes from byte `offset` on of what the connection holds. They can be torn if
+ * somebody writes them meanwhile, unless they are those of a version, whose number is then stored
+ * in `version` (0 for live memory). `version` may be null.
+ */
+int tcasm_read_held(struct tcasm_peer *peer,
+                    uint64_t offset,
+                    uint8_t *to,
+                    size_t bytes,
+                    uint64_t *version);
+
+/**
+ * Ends what the connection holds, so that the cookie can be revoked. Does nothing if it holds
+ * nothing.
+ */
+int tcasm_let_go(struct tcasm_peer *peer);
 
 /**
  * Makes an empty list of attributes. `tcasm_attrs_free` ends it.

@@ -43,9 +43,10 @@ typedef struct tcasm_start {
 
 /**
  * Creates the region `name` like `tcasm_create`, with its fields, meshes and values as they were:
- * from the memory that `tcasm keep` holds of a dead producer, or from the newest checkpoint of this
- * name in `count` folders that can be read. Without either, creates a new region. `folders` are the
- * tiers of a run, fastest first; without any, only memory is tried. `start` tells which it was.
+ * from the memory that `tcasm keep` holds of a dead producer, or from the newest checkpoint of
+ * this name in `count` folders that can be read. Without either, creates a new region. `folders`
+ * are the tiers of a run, fastest first; without any, only memory is tried. `start` tells which it
+ * was.
  *
  * A restored region lies at its old address. `tcasm_live` gives its fields, and `tcasm_add_field`
  * adds more. A folder that is missing or cannot be read is an error, and so are checkpoints that

@@ -35,6 +35,7 @@ pub mod source;
 pub mod status;
 mod transfers;
 mod transfers_gathered;
+mod transfers_hold;
 mod transfers_peer;
 mod transfers_shared;
 mod transfers_vectored;

@@ -11,7 +11,7 @@ use std::ffi::c_int;
 use std::io::IoSliceMut;
 use std::path::Path;
 use std::time::Duration;
-use tcasm_transfer::{Access, Consistency, Transport};
+use tcasm_transfer::{Access, Consistency, Hold, Transport};
 
 /// The meaning of a cookie. Set `size` to `sizeof(tcasm_declaration)` before the call
 /// (`tcasm_declaration d = TCASM_INIT(tcasm_declaration);`).
@@ -35,8 +35,31 @@ impl Growing for tcasm_declaration {
 }
 
 /// A connection to an owner.
-pub struct Peer(pub(crate) Turns<tcasm_transfer::Peer>);
+pub struct Peer(pub(crate) Turns<Connection>);
 object!(Peer, "peer", 9);
+
+/// A connection that is free for any transfer, or that holds a part of a declaration.
+pub(crate) enum Connection {
+    Free(Box<tcasm_transfer::Peer>),
+    Holding(Hold<Box<tcasm_transfer::Peer>>),
+    /// It is between the two.
+    Moving,
+}
+
+impl Peer {
+    /// Calls `body` with the connection, if it holds nothing.
+    pub(crate) fn with<R>(
+        &self,
+        body: impl FnOnce(&mut tcasm_transfer::Peer) -> R,
+    ) -> Result<R, Failure> {
+        self.0.with(|connection| match connection {
+            Connection::Free(peer) => Ok(body(peer)),
+            _ => Err(Failure::argument(
+                "the connection holds a part of a declaration; call tcasm_let_go first",
+            )),
+        })?
+    }
+}
 
 /// How all transfers are done: `TCASM_TRANSPORT_BEST` and the like [the best for each].
 pub const TCASM_PEER_TRANSPORT: c_int = 1;
@@ -64,7 +87,7 @@ pub extern "C" fn tcasm_connect(address: Text, peer: Out<Handle<Peer>>) -> c_int
         let address = Path::new(address.get("the address")?);
         give(&peer, || {
             let connected = tcasm_transfer::Peer::connect(address)?;
-            Ok(Peer(Turns::new(connected)))
+            Ok(Peer(Turns::new(Connection::Free(Box::new(connected)))))
         })
     })
 }
@@ -87,7 +110,7 @@ pub extern "C" fn tcasm_describe(
 ) -> c_int {
     call(|| {
         let cookie = given(&cookie)?;
-        let found = peer.get()?.0.with(|p| p.describe(cookie))??;
+        let found = peer.get()?.with(|p| p.describe(cookie))??;
         let told = tcasm_declaration {
             size: size_of::<tcasm_declaration>(),
             bytes: found.len,
@@ -120,9 +143,7 @@ pub extern "C" fn tcasm_read_declared(
         let cookie = given(&cookie)?;
         let to = to.cleared(&bytes, "the place for the bytes")?;
         let peer = peer.get()?;
-        let read = peer
-            .0
-            .with(|p| p.read_either(cookie, offset, &mut [IoSliceMut::new(to)]))??;
+        let read = peer.with(|p| p.read_either(cookie, offset, &mut [IoSliceMut::new(to)]))??;
         version.set(number_of(read));
         Ok(())
     })
@@ -148,7 +169,7 @@ pub extern "C" fn tcasm_write_declared(
     call(|| {
         let cookie = given(&cookie)?;
         let from = from.get(&bytes, "the bytes")?;
-        Ok(peer.get()?.0.with(|p| p.write(cookie, offset, from))??)
+        Ok(peer.get()?.with(|p| p.write(cookie, offset, from))??)
     })
 }
 
@@ -160,15 +181,15 @@ pub extern "C" fn tcasm_peer_set(peer: Handle<Peer>, option: c_int, value: i64) 
         match option {
             TCASM_PEER_TRANSPORT => {
                 let transport = transport(value)?;
-                peer.0.with(|p| p.use_only(transport))
+                peer.with(|p| p.use_only(transport))
             }
             TCASM_PEER_THREADS => {
                 let threads = threads(value)?;
-                peer.0.with(|p| p.set_threads(threads))
+                peer.with(|p| p.set_threads(threads))
             }
             TCASM_PEER_TIMEOUT => {
                 let timeout = Duration::from_millis(unsigned(value, "TCASM_PEER_TIMEOUT")?);
-                peer.0.with(|p| p.set_timeout(timeout))
+                peer.with(|p| p.set_timeout(timeout))
             }
             _ => Err(Failure::argument(format!(
                 "{option} is no option of a connection"

@@ -88,7 +88,7 @@ pub extern "C" fn tcasm_map_declared(
     call(|| {
         let cookie = given(&cookie)?;
         let peer = peer.get()?;
-        give(&mapped, || Ok(Mapped(peer.0.with(|p| p.map(cookie))??)))
+        give(&mapped, || Ok(Mapped(peer.with(|p| p.map(cookie))??)))
     })
 }
 

@@ -26,9 +26,7 @@ pub extern "C" fn tcasm_read_vectored(
         // Refuses pieces that overlap.
         Layout::new(to.iter().copied()).map_err(wrong)?;
         let peer = peer.get()?;
-        let read = peer
-            .0
-            .with(|p| filled(&to, |to| p.read_either(cookie, offset, to)))??;
+        let read = peer.with(|p| filled(&to, |to| p.read_either(cookie, offset, to)))??;
         version.set(number_of(read));
         Ok(())
     })
@@ -47,9 +45,7 @@ pub extern "C" fn tcasm_write_vectored(
         let cookie = given(&cookie)?;
         let from = pieces(&from, &count)?;
         let peer = peer.get()?;
-        Ok(peer
-            .0
-            .with(|p| taken(&from, |from| p.write_vectored(cookie, offset, from)))??)
+        Ok(peer.with(|p| taken(&from, |from| p.write_vectored(cookie, offset, from)))??)
     })
 }
 

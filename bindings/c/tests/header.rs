@@ -151,6 +151,7 @@ fn sources() -> Vec<PathBuf> {
         "transfers_shared",
         "transfers_vectored",
         "transfers_gathered",
+        "transfers_hold",
         "array",
         "attrs",
     ];

@@ -69,6 +69,13 @@ void transfers(const std::string& name) {
             check(first[2] == 13.0 && second[8] == 54.0, "the values of the columns");
         }
         check(peer.read(newest, 0, {tcasm::piece(first)}) == 1, "a version");
+        peer.use(tcasm::transport::best);
+        check(peer.hold(newest, 16, 80) == 80, "the number of bytes that are held");
+        check(peer.read_held(0, tcasm::piece(first)) == 1 && first[0] == 13.0, "what is held");
+        check(fails(tcasm::status_code::invalid_argument,
+                    [&] { (void)peer.read(newest, 0, {tcasm::piece(first)}); }),
+              "a connection that holds a part");
+        peer.let_go();
     });
     grid[3] = -1.0;
     check(versions.publish(1, 0.1), "nothing was published");

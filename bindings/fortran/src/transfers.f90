@@ -14,6 +14,7 @@ module tcasm_transfers
   public :: tcasm_set_declared_field, tcasm_shared_memory_new, tcasm_shared_memory_free
   public :: tcasm_connect, tcasm_disconnect, tcasm_describe, tcasm_peer_set
   public :: tcasm_read_declared, tcasm_write_declared, tcasm_map_declared, tcasm_unmap_declared
+  public :: tcasm_hold, tcasm_read_held, tcasm_let_go
   public :: tcasm_gathered_new, tcasm_gathered_publish, tcasm_gathered_cookie, tcasm_gathered_free
 
   !> Declares memory of this process, and serves peers.
@@ -275,6 +276,43 @@ contains
     call report(c_write_vectored(peer%handle, c_loc(cookie), offset, c_loc(pieces), &
       size(pieces, kind=c_size_t)), status)
   end subroutine tcasm_write_declared
+
+  !> Finds declared bytes from byte `offset` on, so that tcasm_read_held reads them by one copy and
+  !! without a message. Gets how many are held. Until tcasm_let_go the connection does nothing else.
+  subroutine tcasm_hold(peer, cookie, offset, bytes, held, status)
+    type(tcasm_peer), intent(in) :: peer
+    type(tcasm_cookie), intent(in), target :: cookie
+    integer(int64), intent(in) :: offset, bytes
+    integer(int64), intent(out), optional :: held
+    integer, intent(out), optional :: status
+    integer(c_int64_t) :: count
+    count = 0
+    call report(c_hold(peer%handle, c_loc(cookie), offset, bytes, count), status)
+    if (present(held)) held = count
+  end subroutine tcasm_hold
+
+  !> Reads a piece of what the connection holds, from byte `offset` of it on. Gets the version, or 0
+  !! for live memory, whose bytes can be torn.
+  subroutine tcasm_read_held(peer, offset, to, version, status)
+    type(tcasm_peer), intent(in) :: peer
+    integer(int64), intent(in) :: offset
+    type(tcasm_segment), intent(in) :: to
+    integer(int64), intent(out), optional :: version
+    integer, intent(out), optional :: status
+    integer(c_int8_t), pointer :: bytes(:)
+    integer(c_int64_t) :: number
+    number = 0
+    call c_f_pointer(to%data, bytes, [to%bytes])
+    call report(c_read_held(peer%handle, offset, bytes, to%bytes, number), status)
+    if (present(version)) version = number
+  end subroutine tcasm_read_held
+
+  !> Ends what the connection holds, so that the owner can revoke the cookie.
+  subroutine tcasm_let_go(peer, status)
+    type(tcasm_peer), intent(in) :: peer
+    integer, intent(out), optional :: status
+    call report(c_let_go(peer%handle), status)
+  end subroutine tcasm_let_go
 
   !> Maps shared memory of an owner for reading, and gets its pieces.
   subroutine tcasm_map_declared(peer, cookie, mapped, pieces, status)

@@ -6,6 +6,7 @@ program host_buffer
   implicit none
 
   type(tcasm_host_buffer) :: buffer
+  type(tcasm_hosts) :: hosts
   type(c_ptr) :: data
   real(real64), pointer :: table(:)
   integer(int64) :: address, bytes
@@ -31,6 +32,15 @@ program host_buffer
   call check(status == TCASM_NOT_FOUND .and. .not. c_associated(data), "a section that is not there")
   call tcasm_host_buffer_open(buffer, "wrong", ["a"], [1_int64, 2_int64], status=status)
   call check(status == TCASM_INVALID_ARGUMENT, "fewer names than sizes")
+  call tcasm_host_buffer_open(buffer, "wrong", ["a"], [1_int64], flags=[0, 0], status=status)
+  call check(status == TCASM_INVALID_ARGUMENT, "more flags than names")
+  hosts%rendezvous = "127.0.0.1:1"
+  call tcasm_host_buffer_open(buffer, "wrong", ["a"], [1_int64], hosts=hosts, status=status)
+  call check(status == TCASM_INVALID_ARGUMENT, "a rendezvous without a secret")
+  hosts%secret = "/absent"
+  call tcasm_host_buffer_open(buffer, "wrong", ["a"], [1_int64], hosts=hosts, status=status)
+  call check(status == TCASM_INVALID_ARGUMENT .and. index(tcasm_last_error(), "/absent") > 0, &
+    "a secret that is not there")
   call tcasm_host_buffer_close(buffer, status)
   call check(status == TCASM_INVALID_HANDLE, "a buffer that was not opened")
   print "(a)", "host_buffer: all is as it should be"

@@ -61,6 +61,13 @@ program transfers
   do i = 1, 2
     call tcasm_read_declared(peer, versions, 0_int64, [tcasm_piece(c_loc(first), 8_int64)], version)
     call check(version == i .and. nint(first(1)) == nint(grid(4, 1)), "the value of a version")
+    call tcasm_hold(peer, versions, 8_int64, 16_int64, bytes)
+    call tcasm_read_held(peer, 8_int64, tcasm_piece(c_loc(first), 8_int64), version)
+    call check(bytes == 16 .and. version == i .and. nint(first(1)) == nint(grid(4, 2)), "what is held")
+    call tcasm_read_declared(peer, versions, 0_int64, [tcasm_piece(c_loc(first), 8_int64)], &
+      status=status)
+    call check(status == TCASM_INVALID_ARGUMENT, "a connection that holds a part")
+    call tcasm_let_go(peer)
     grid(4, 1) = -1
     call tcasm_gathered_publish(gathered, int(i, int64), 0.0_real64)
   end do

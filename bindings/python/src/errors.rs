@@ -1,6 +1,8 @@
 //! Errors as exceptions of the package: `tcasm._errors` has the classes.
 
 use pyo3::PyErr;
+use std::fmt::Display;
+use std::path::Path;
 use tcasm_core::field::DType;
 use tcasm_hostbuffer as hostbuffer;
 use tcasm_observer as observer;
@@ -215,6 +217,11 @@ pub fn host_buffer(error: hostbuffer::HostBufferError) -> PyErr {
         E::Forked => forked("host buffer"),
         _ => HostBufferError::new_err(error.to_string()),
     }
+}
+
+/// Returns the exception for a secret that cannot be read.
+pub fn secret(path: &Path, error: impl Display) -> PyErr {
+    HostBufferError::new_err(format!("the secret in {path:?}: {error}"))
 }
 
 /// Returns the exception for a name that is not that of a dtype.

@@ -8,9 +8,11 @@ use crate::wait::{Limit, in_slices};
 use numpy::{PyArray1, PyArrayMethods};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tcasm_hostbuffer::{HostBuffer as RustBuffer, HostBufferError, Section};
+use tcasm_hostbuffer::tcp::{Rendezvous, Secret};
+use tcasm_hostbuffer::{HostBuffer as RustBuffer, HostBufferError as RustError, Section};
 
 /// A host buffer. Its arrays keep it mapped after it is closed.
 #[pyclass(frozen, module = "tcasm._tcasm")]
@@ -34,6 +36,7 @@ impl HostBuffer {
         job: &str,
         sections: Vec<(String, usize)>,
         processes: Option<usize>,
+        rendezvous: Option<(String, PathBuf)>,
         timeout: f64,
     ) -> PyResult<Self> {
         let mut builder = RustBuffer::builder(job).timeout(seconds(timeout));
@@ -42,6 +45,10 @@ impl HostBuffer {
         }
         if let Some(count) = processes {
             builder = builder.processes(count);
+        }
+        if let Some((address, path)) = rendezvous {
+            let secret = Secret::read(&path).map_err(|error| errors::secret(&path, error))?;
+            builder = builder.agreement(Rendezvous::new(&address, job, secret));
         }
         let made = in_background(py, move || builder.create_or_attach())?;
         let buffer = made.map_err(errors::host_buffer)?;
@@ -91,7 +98,7 @@ impl HostBuffer {
         let limit = Limit::new(timeout.map(seconds));
         let look = |slice| match buffer.wait_sealed(name, slice) {
             Ok(_) => Ok(true),
-            Err(HostBufferError::SealTimeout { .. }) => Ok(false),
+            Err(RustError::SealTimeout { .. }) => Ok(false),
             Err(error) => Err(error),
         };
         let found = in_slices(py, &limit, look, |found| matches!(found, Ok(false)))?;

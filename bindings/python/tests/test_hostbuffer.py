@@ -1,6 +1,8 @@
 """Host buffers of several processes."""
 
 import gc
+import os
+import socket
 import time
 
 import numpy as np
@@ -82,6 +84,71 @@ def test_missing_processes_and_wrong_sections_are_errors():
         for call in (buffer.section, buffer.seal, buffer.wait_sealed):
             with pytest.raises(tcasm.HostBufferError, match="no section 'x'|no section \"x\""):
                 call("x")
+
+
+#: A process of a host with a folder of its own.
+ON_A_HOST = """
+    import os, sys, tcasm
+    os.environ["TCASM_RUNTIME_DIR"] = {folder!r}
+    try:
+        buffer = tcasm.HostBuffer("job", {{"table": {bytes}}}, processes=2,
+            rendezvous=({server!r}, {secret!r}), timeout=30)
+    except tcasm.Error as error:
+        print(error)
+        sys.exit()
+    table = buffer.section("table")
+    if buffer.created:
+        table[:] = 7
+        buffer.seal("table")
+    table = buffer.wait_sealed("table", timeout=30)
+    print(buffer.address, table.sum())
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def rendezvous(runtime, program):
+    """Serves a rendezvous of three hosts. Returns its address and the file of its secret."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        server = f"127.0.0.1:{free.getsockname()[1]}"
+    secret = runtime / "secret"
+    secret.write_text("a secret of this test\n")
+    secret.chmod(0o600)
+    serve = ["hostbuffer", "serve", "--listen", server, "--hosts", "3", "--secret", str(secret)]
+    program(command=[os.environ["TCASM_COMMAND"], *serve])
+    return server, str(secret)
+
+
+def on_hosts(runtime, program, rendezvous, sizes):
+    """Starts two processes on each of three hosts. Returns them, and the line of each."""
+    server, secret = rendezvous
+    started = []
+    for host, size in enumerate(sizes):
+        folder = str(runtime / f"host{host}")
+        names = {"folder": folder, "bytes": size, "server": server, "secret": secret}
+        started += [program(ON_A_HOST.format(**names)) for _ in range(2)]
+    return started, [one.line() for one in started]
+
+
+def test_hosts_agree_on_an_address_through_a_rendezvous(runtime, program, rendezvous):
+    started, lines = on_hosts(runtime, program, rendezvous, [8000] * 3)
+    assert len(set(lines)) == 1 and lines[0].endswith(" 56000"), lines
+    for one in started:
+        one.tell()
+
+
+def test_hosts_with_different_tables_are_all_refused(runtime, program, rendezvous):
+    _, lines = on_hosts(runtime, program, rendezvous, [8000, 8000, 4000])
+    assert all("differ" in line for line in lines), lines
+
+
+def test_a_secret_that_others_can_read_is_refused(rendezvous):
+    server, secret = rendezvous
+    os.chmod(secret, 0o644)
+    with pytest.raises(tcasm.HostBufferError, match="secret"):
+        tcasm.HostBuffer("job", {"table": 8000}, rendezvous=(server, secret))
+    with pytest.raises(tcasm.HostBufferError, match="absent"):
+        tcasm.HostBuffer("job", {"table": 8000}, rendezvous=(server, "/absent"))
 
 
 WAIT = """

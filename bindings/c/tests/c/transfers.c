@@ -217,6 +217,31 @@ static void hear(int pipe, char expected)
 enum { PIECES = 64, LONG = 5000 };
 static uint8_t pieces_of_versions[PIECES][2 * LONG];
 
+/* Holds bytes on both sides of the border of two pieces, and reads them. */
+static void reads_what_it_holds(tcasm_peer *peer, uint64_t wanted)
+{
+    uint8_t bytes[8];
+    uint64_t held, number;
+    OK(tcasm_hold(peer, &cookie, LONG - 4, 100, &held));
+    CHECK(held == 100);
+    for (int i = 0; i < 3; i++) {
+        OK(tcasm_read_held(peer, 0, bytes, 8, &number));
+        CHECK(number == wanted);
+        CHECK(bytes[3] == 100 * (wanted - 1) && bytes[4] == 1 + 100 * (wanted - 1));
+    }
+    OK(tcasm_read_held(peer, 92, bytes, 8, NULL));
+    FAILS(TCASM_REFUSED, tcasm_read_held(peer, 93, bytes, 8, NULL));
+    FAILS(TCASM_REFUSED, tcasm_read_held(peer, UINT64_MAX, bytes, 8, NULL));
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_hold(peer, &cookie, 0, 8, &held));
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_read_declared(peer, &cookie, 0, bytes, 8, &number));
+    said("tcasm_let_go");
+    OK(tcasm_let_go(peer));
+    /* The connection is as before after an error. */
+    FAILS(TCASM_REFUSED, tcasm_hold(peer, &cookie, PIECES * LONG, 8, &held));
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_read_held(peer, 0, bytes, 8, NULL));
+    OK(tcasm_read_declared(peer, &cookie, 0, bytes, 8, &number));
+}
+
 /* Reads version 1 and, when the owner says so, version 2. */
 static void reads_versions(void)
 {
@@ -226,6 +251,8 @@ static void reads_versions(void)
     tcasm_version *version;
     uint64_t number;
     OK(tcasm_connect(address, &peer));
+    FAILS(TCASM_INVALID_ARGUMENT, tcasm_read_held(peer, 0, bytes, 8, &number));
+    OK(tcasm_let_go(peer));
     for (uint64_t wanted = 1; wanted <= 2; wanted++) {
         if (wanted == 2) {
             tell(told[1], '1');
@@ -238,6 +265,7 @@ static void reads_versions(void)
             CHECK(bytes[i] == i / LONG + 100 * (wanted - 1));
         OK(tcasm_read_declared(peer, &cookie, LONG, bytes, 8, &number));
         CHECK(number == wanted && bytes[0] == 1 + 100 * (wanted - 1));
+        reads_what_it_holds(peer, wanted);
     }
     OK(tcasm_disconnect(peer));
     OK(tcasm_attach(name, 5.0, &observer));
@@ -285,9 +313,11 @@ static void memory_in_pieces_has_versions(void)
     FAILS(TCASM_CLOSED, tcasm_gathered_publish(gathered, 2, 1.0));
 }
 
-/* The cookie of a field is that of the newest version which its owner has set. */
+/* The cookie of a field is that of the newest version which its owner has set. `u` is in the region,
+   and `v` an array of the program that begins inside a page. */
 static void a_cookie_follows_versions(void)
 {
+    static double v[3000];
     tcasm_owner *owner = new_owner();
     tcasm_producer *producer;
     tcasm_observer *observer;
@@ -297,24 +327,35 @@ static void a_cookie_follows_versions(void)
     double *u, value;
     void *data;
     uint64_t number;
+    tcasm_cookie adopted;
     OK(tcasm_create(name, 1 << 20, NULL, &producer));
     OK(tcasm_add_field(producer, "u", TCASM_F64, 1, length, NULL, &data));
+    OK(tcasm_adopt(producer, "v", TCASM_F64, 1, (size_t[]){2000}, v + 777, NULL));
     OK(tcasm_attach(name, 5.0, &observer));
     u = data;
     for (uint64_t n = 1; n <= 3; n++) {
         u[2] = (double)n;
+        for (int i = 0; i < 3000; i++)
+            v[i] = (double)n * 10000 + i;
         OK(tcasm_publish(producer, n, 0.0));
         OK(tcasm_wait_newer(observer, 5.0, &version));
         if (n == 1) {
             OK(tcasm_declare_field(owner, version, "u", &cookie));
+            OK(tcasm_declare_field(owner, version, "v", &adopted));
             OK(tcasm_connect(address, &peer));
         } else {
             OK(tcasm_set_declared_field(owner, &cookie, version, "u"));
+            OK(tcasm_set_declared_field(owner, &adopted, version, "v"));
         }
         FAILS(TCASM_NOT_DEFINED, tcasm_set_declared_field(owner, &cookie, version, "absent"));
         OK(tcasm_release(version));
         OK(tcasm_read_declared(peer, &cookie, 16, (uint8_t *)&value, 8, &number));
         CHECK(number == n && value == (double)n);
+        memset(v, 0, sizeof v);
+        for (uint64_t i = 0; i < 2000; i += 1999) {
+            OK(tcasm_read_declared(peer, &adopted, 8 * i, (uint8_t *)&value, 8, &number));
+            CHECK(number == n && value == (double)(n * 10000 + 777 + i));
+        }
     }
     OK(tcasm_disconnect(peer));
     OK(tcasm_owner_free(owner));

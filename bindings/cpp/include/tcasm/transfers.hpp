@@ -206,6 +206,22 @@ public:
         detail::check(tcasm_map_declared(get(), &cookie, &raw));
         return mapped(raw);
     }
+    /// Holds a part of a declaration, so that `read_held` needs one copy and no message. Returns how
+    /// many bytes are held. Until `let_go` the connection does nothing else.
+    std::uint64_t hold(const cookie& cookie, std::uint64_t offset, std::uint64_t bytes) const {
+        std::uint64_t held = 0;
+        detail::check(tcasm_hold(get(), &cookie, offset, bytes, &held));
+        return held;
+    }
+    /// Reads what is held, from byte `offset` of it on. Returns the version, or 0.
+    std::uint64_t read_held(std::uint64_t offset, const segment& to) const {
+        std::uint64_t version = 0;
+        detail::check(tcasm_read_held(get(), offset, static_cast<std::uint8_t*>(to.data), to.bytes,
+                                      &version));
+        return version;
+    }
+    /// Ends what the connection holds, so that the owner can revoke the cookie.
+    void let_go() const { detail::check(tcasm_let_go(get())); }
     void use(transport transport) const { set(TCASM_PEER_TRANSPORT, static_cast<int>(transport)); }
     void threads(std::int64_t count) const { set(TCASM_PEER_THREADS, count); }
     /// Sets an option by its number in tcasm.h.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Mapping
 from typing import NoReturn
@@ -22,7 +23,9 @@ class HostBuffer:
                 buffer.seal("table")
             table = buffer.wait_sealed("table").view("float64")
 
-    With ``processes`` all of them get the buffer within ``timeout`` seconds, or none does. There
+    With ``processes`` all of them get the buffer within ``timeout`` seconds, or none does. With
+    ``rendezvous=(address, secret)`` the hosts of the job agree on one address, through
+    ``tcasm hostbuffer serve`` at ``"host:port"`` and the file of its secret. There
     are no locks: initialise a section once, then read it. Arrays keep the memory when this is
     closed. A process can have the buffer of a job only once at a time.
     """
@@ -33,10 +36,12 @@ class HostBuffer:
         sections: Mapping[str, int],
         *,
         processes: int | None = None,
+        rendezvous: tuple[str, str | os.PathLike[str]] | None = None,
         timeout: float = 60.0,
     ) -> None:
         self.job = job
-        self._core = _tcasm.HostBuffer(job, list(sections.items()), processes, timeout)
+        meeting = rendezvous and (rendezvous[0], os.fspath(rendezvous[1]))
+        self._core = _tcasm.HostBuffer(job, list(sections.items()), processes, meeting, timeout)
         #: The writable arrays of each section, which become read-only when it is sealed.
         self._arrays: dict[str, list[weakref.ref[NDArray[np.uint8]]]] = {}
 

@@ -231,7 +231,12 @@ class Peer:
 @final
 class HostBuffer:
     def __new__(
-        cls, job: str, sections: list[tuple[str, int]], processes: int | None, timeout: float
+        cls,
+        job: str,
+        sections: list[tuple[str, int]],
+        processes: int | None,
+        rendezvous: tuple[str, str] | None,
+        timeout: float,
     ) -> HostBuffer: ...
     @property
     def address(self) -> int: ...
