@@ -150,8 +150,8 @@ fn node_that_dies_at_any_step_leaves_what_was_committed_to_the_others() {
     }
 }
 
-/// The job was at step 50, and continues from step 40. So it comes to step 50 again, whose files are
-/// there.
+/// The job was at step 50, and continues from step 40. So it comes to step 50 again, whose files
+/// are there.
 #[test]
 fn job_that_has_returned_and_is_killed_offers_only_what_can_be_read() {
     for point in JOB_POINTS {
