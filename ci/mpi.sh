@@ -3,6 +3,7 @@
 # real ranks under mpirun. For root, the tests of agents make hosts of namespaces. Installs Open MPI
 # and libclang where they are missing (Debian and Ubuntu).
 #   mpi.sh [mpich]       with MPICH, runs only the tests of host buffers
+#   mpi.sh storm         runs only the storms over jobs, 100 rounds each with a new seed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -15,9 +16,14 @@ main() {
         ci/setup.sh mpich libmpich-dev libclang-dev
         use_mpich
         cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
+    elif [ "${1:-}" = storm ]; then
+        install_open_mpi
+        export TCASM_STORM_ROUNDS=${TCASM_STORM_ROUNDS:-100}
+        export TCASM_STORM_SEED=${TCASM_STORM_SEED:-$RANDOM}
+        cargo test -p tcasm-agent --features files -- storm_ --nocapture --test-threads 1 2>&1 |
+            tee "$log"
     else
-        ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev iproute2 gfortran
-        need_mpi
+        install_open_mpi gfortran
         cargo clippy -p tcasm-hostbuffer --features mpi --all-targets -- -D warnings
         cargo clippy -p tcasm-tests --features mpi --test mpirun -- -D warnings
         cargo clippy -p tcasm-agent --features mpi --all-targets -- -D warnings
@@ -32,6 +38,12 @@ main() {
         run_bindings
     fi
     ci/count.sh "$log"
+}
+
+# Installs Open MPI, and these packages.
+install_open_mpi() {
+    ci/setup.sh openmpi-bin libopenmpi-dev libclang-dev iproute2 "$@"
+    need_mpi
 }
 
 # Runs the tests of host buffers in C and Fortran: 6 ranks on 3 hosts, which are folders.

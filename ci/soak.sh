@@ -9,6 +9,7 @@
 #   - a failure of each single write of each kind of checkpoint file
 #   - registered memory under three allocators, for SECONDS each
 #   - host buffers of ranks of MPICH
+#   - for root: storms over jobs of several hosts
 #   - memory regions of an RDMA adapter, in a virtual machine with soft-RoCE
 # Usage: soak.sh [SECONDS]
 set -euo pipefail
@@ -26,6 +27,7 @@ cargo build --workspace --bins --release
     cargo test -p tcasm-registration --release --test churn_glibc --test churn_jemalloc \
         --test churn_mimalloc
     ci/mpi.sh mpich
+    ci/mpi.sh storm
     ci/rdma.sh
     for _ in {1..20}; do cargo test -p tcasm-core -p tcasm-checkpoint -p tcasm-analytics; done
 } 2>&1 | tee "$log"

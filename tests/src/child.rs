@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A time that is far longer than anything here takes. Only a program that hangs reaches it.
@@ -19,6 +20,7 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 pub struct Child {
     process: std::process::Child,
     lines: Receiver<String>,
+    errors: Arc<Mutex<Vec<String>>>,
 }
 
 /// The settings of huge pages in the environment of a program, off and on. Tests of what must
@@ -56,11 +58,15 @@ impl Child {
             .spawn()
             .expect("program starts");
         let output = BufReader::new(process.stdout.take().expect("its output is a pipe"));
-        let errors = BufReader::new(process.stderr.take().expect("its errors are a pipe"));
+        let stderr = BufReader::new(process.stderr.take().expect("its errors are a pipe"));
+        let errors = Arc::new(Mutex::new(Vec::new()));
+        let kept = errors.clone();
         // The test runner shows them only if the test fails: some programs are told to panic.
         std::thread::spawn(move || {
-            let all = errors.lines().map_while(Result::ok);
-            all.for_each(|line| eprintln!("{line}"));
+            for line in stderr.lines().map_while(Result::ok) {
+                eprintln!("{line}");
+                kept.lock().expect("no thread panics with it").push(line);
+            }
         });
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -69,7 +75,17 @@ impl Child {
                 .take_while(Result::is_ok)
                 .for_each(drop);
         });
-        Child { process, lines }
+        Child {
+            process,
+            lines,
+            errors,
+        }
+    }
+
+    /// Returns what it has written to its standard error so far.
+    pub fn errors(&self) -> String {
+        let errors = self.errors.lock().expect("no thread panics with it");
+        errors.join("\n")
     }
 
     /// Returns its process id.

@@ -40,6 +40,7 @@ pub struct CheckpointArguments {
         long,
         value_name = "N",
         default_value_t = 8,
+        requires = "fast",
         help_heading = "Checkpoints"
     )]
     #[arg(value_parser = clap::value_parser!(u16).range(2..))]
@@ -58,6 +59,7 @@ pub struct CheckpointArguments {
         long,
         value_name = "N",
         default_value_t = 2,
+        requires = "fast",
         help_heading = "Checkpoints"
     )]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
@@ -67,6 +69,7 @@ pub struct CheckpointArguments {
         long,
         value_name = "N",
         default_value_t = 10,
+        requires = "fast",
         help_heading = "Checkpoints"
     )]
     pub drain_every: u16,
@@ -131,5 +134,45 @@ fn of_host(folder: &Path, host: &str) -> PathBuf {
     match folder.to_str() {
         Some(text) => text.replace("%h", host).into(),
         None => folder.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        checkpoints: CheckpointArguments,
+    }
+
+    fn parse(words: &[&str]) -> Result<CheckpointArguments, clap::Error> {
+        let all = [&["tcasm-agent"], words].concat();
+        Command::try_parse_from(all).map(|command| command.checkpoints)
+    }
+
+    #[test]
+    fn options_without_a_folder_are_refused() {
+        let defaults = parse(&[]).unwrap();
+        let numbers = (defaults.set_size, defaults.keep, defaults.drain_every);
+        assert_eq!(numbers, (8, 2, 10));
+        for option in [
+            &["--slow", "all"][..],
+            &["--redundancy", "xor"],
+            &["--set-size", "4"],
+            &["--failure-group", "rack"],
+            &["--keep", "3"],
+            &["--drain-every", "5"],
+            &["--increments"],
+        ] {
+            let error = parse(option).unwrap_err().to_string();
+            assert!(error.contains("--fast <DIR>"), "{option:?}: {error}");
+            let folders = ["--fast", "node", "--slow", "all"];
+            let slow = option[0] == "--slow";
+            let all = [&folders[..if slow { 2 } else { 4 }], option].concat();
+            parse(&all).unwrap();
+        }
     }
 }

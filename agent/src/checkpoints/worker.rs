@@ -17,11 +17,12 @@ pub(super) enum Task {
 
 /// A result of the writer. Each task has one result, and so has the start.
 pub(super) enum Done {
-    /// The writers of all nodes are connected.
+    /// The writers of all nodes are connected, and have their files of the newest checkpoint.
     Connected,
     /// This node has written this step.
     Prepared(Agreed),
-    /// The checkpoint was not written, or what follows the commit was not done.
+    /// Lost files were not rebuilt at the start, the checkpoint was not written, or what follows
+    /// the commit was not done.
     Failed(JobError),
     /// The work after a commit is done.
     Noted,
@@ -102,7 +103,12 @@ fn work(
     let mut writer = JobWriter::connect(settings, failure_group, letters)?;
     // The step that was written last, and the one that increments are against.
     let (mut written, mut base): (Option<Pinned>, Option<Pinned>) = (None, None);
-    let mut result = Done::Connected;
+    // What is committed stays as it is if this fails.
+    let mut result = match writer.rebuild() {
+        Err(JobError::Lost(error)) => return Err(error.into()),
+        Err(error) => Done::Failed(error),
+        Ok(()) => Done::Connected,
+    };
     loop {
         if results.send(result).is_err() {
             return Ok(());

@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 const AGAIN: Duration = Duration::from_micros(200);
 /// The same while no rank runs here.
 const AGAIN_IDLE: Duration = Duration::from_millis(2);
-/// How long an agent that was told to end waits for the others to learn it.
+/// How long an agent that was told to end waits for the end of a round, by which the others learn
+/// it.
 const LAST_ROUND: Duration = Duration::from_secs(5);
 
 /// The place of this agent among all.
@@ -61,8 +62,7 @@ pub fn run(arguments: Arguments, uses: impl FnOnce(&Place) -> MadeUses) -> i32 {
     match live(&arguments, rank, connections, &signals, uses) {
         Ok(()) => Status::Ended as i32,
         // The others cannot be told: they may be gone.
-        Err(None) => universe.abort(Status::Ended as i32),
-        Err(Some(failure)) => {
+        Err(failure) => {
             eprintln!(
                 "tcasm-agent {rank} of group {:?}: {failure}",
                 arguments.group
@@ -78,7 +78,7 @@ fn live(
     (rounds, mut exchange, post, letters): (MpiRounds, MpiExchange, MpiPost, MpiPost),
     signals: &Signals,
     uses: impl FnOnce(&Place) -> MadeUses,
-) -> Result<(), Option<Box<Failure>>> {
+) -> Result<(), Box<Failure>> {
     let own = Introduction::of(arguments, &host());
     let all = own.exchange(&mut exchange).map_err(failed)?;
     let relays = |(agent, other): (usize, &Introduction)| other.relay.then_some(agent);
@@ -95,6 +95,7 @@ fn live(
     let notice = Notice::new(whose, exchange).map_err(failed)?;
     let mut all: Vec<Box<dyn Use>> = vec![Box::new(notice)];
     let mut report = Report {
+        who: format!("tcasm-agent {rank} of group {:?}", arguments.group),
         prints: rank == 0 && !arguments.quiet,
         ranks: RanksHere::None,
         relay: None,
@@ -152,25 +153,31 @@ fn checkpoints(
     Ok(None)
 }
 
-/// Takes turns until the agents end. The error is `None` if this agent was told to end, and the
-/// others do not take part in rounds.
+/// Takes turns until the agents end.
 fn follow(
     mut node: Node<MpiRounds>,
     signals: &Signals,
     mut report: Report,
-) -> Result<(), Option<Box<Failure>>> {
+) -> Result<(), Box<Failure>> {
     let start = Instant::now();
-    let mut told: Option<Instant> = None;
+    let (mut told, mut last_round) = (None, start);
     loop {
         if signals.came() {
             node.stop();
-            let since = told.get_or_insert_with(Instant::now);
-            if since.elapsed() > LAST_ROUND {
-                return Err(None);
+            let told = told.get_or_insert_with(|| {
+                report.told(last_round.elapsed());
+                Instant::now()
+            });
+            let silence = last_round.max(*told).elapsed();
+            if silence > LAST_ROUND {
+                return Err(failed(Failure::Silent(silence)));
             }
         }
         let turn = node.turn(start.elapsed());
         let (decision, end) = turn.map_err(failed)?;
+        if decision.is_some() {
+            last_round = Instant::now();
+        }
         report.of(decision.as_ref(), &node);
         if let Some(end) = end {
             report.line(match end {
@@ -189,18 +196,28 @@ fn follow(
 }
 
 /// Returns the error of an agent that cannot go on.
-fn failed(error: impl Into<Failure>) -> Option<Box<Failure>> {
-    Some(Box::new(error.into()))
+fn failed(error: impl Into<Failure>) -> Box<Failure> {
+    Box::new(error.into())
 }
 
 /// Lines on standard output about what happens.
 struct Report {
+    /// The name of this agent.
+    who: String,
     prints: bool,
     ranks: RanksHere,
     relay: Option<Rc<RelayStats>>,
 }
 
 impl Report {
+    /// Says that a signal has come. A launcher sends it when an agent or a host is lost, and the
+    /// time since the last round tells that from a signal of the user.
+    fn told(&self, since_round: Duration) {
+        let who = &self.who;
+        let milliseconds = since_round.as_millis();
+        eprintln!("{who}: told to end; the last round of all agents was {milliseconds} ms ago");
+    }
+
     fn relayed(&self) {
         if let Some(stats) = &self.relay {
             let (steps, sent) = (stats.steps.get(), stats.sent_bytes.get());

@@ -6,6 +6,7 @@ use crate::mpi::MpiError;
 use crate::node::{NodeError, UseError};
 use crate::notice::NoticeError;
 use crate::transport::Suspicion;
+use std::time::Duration;
 use thiserror::Error;
 
 /// The exit statuses. `--help` explains them to users.
@@ -42,12 +43,17 @@ pub(super) enum Failure {
     Node(#[from] NodeError),
     #[error("{0}")]
     Use(UseError),
+    #[error(
+        "told to end, and the other agents take part in no round for {0:.1?}: an agent or its host \
+         is lost; start the agents again"
+    )]
+    Silent(Duration),
 }
 
 impl Failure {
     pub(super) fn status(&self) -> Status {
         match self {
-            Failure::Mpi(_) => Status::Lost,
+            Failure::Mpi(_) | Failure::Silent(_) => Status::Lost,
             Failure::Differing(Differing::Lost(_)) => Status::Lost,
             Failure::Differing(_) => Status::Usage,
             Failure::Notice(_) => Status::Notice,

@@ -3,7 +3,15 @@
 
 mod agreed;
 #[cfg(feature = "files")]
+mod alone;
+#[cfg(feature = "files")]
 mod checkpoints;
 mod common;
+#[cfg(feature = "files")]
+mod disks;
 mod killed;
+#[cfg(feature = "files")]
+mod lost_host;
 mod relayed;
+#[cfg(feature = "files")]
+mod storm;

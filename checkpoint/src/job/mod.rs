@@ -26,7 +26,8 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `writer`, `committed`, `recover` | the phases on one node, and its files after a start |
+//! | `writer`, `committed` | the phases on one node |
+//! | `recover`, `returned` | its files after a start, and what a return to an earlier step does |
 //! | `find`, `job_checkpoint`, `load` | the newest checkpoint that can be read, and its values |
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
 //! | `scheme`, `code`, `parity_file`, `sets` | stripes, codes, the file of parity, sets of nodes |
@@ -54,6 +55,7 @@ mod rebuild;
 mod record;
 mod recover;
 mod retention;
+mod returned;
 mod scheme;
 mod sets;
 mod settings;

@@ -8,7 +8,7 @@ use super::hashed;
 use super::manifest;
 use super::messages::Messages;
 use super::parity_file::{Header, Parity, data_piece, pieces};
-use super::record::{Commit, Event, FileEntry, Part, Steps, chain};
+use super::record::{Commit, FileEntry, Part, Steps, chain};
 use super::scheme::Stripe;
 use super::writer::JobWriter;
 use crate::error::WriteError;
@@ -48,10 +48,7 @@ impl<M: Messages> JobWriter<M> {
     /// All nodes call this directly after [`connect`](Self::connect). There must be as many nodes
     /// as have written the step.
     pub fn recover(&mut self) -> Result<Option<u64>, JobError> {
-        let steps = manifest::read(&self.settings.slow, &self.settings.group)?.steps;
-        let own = self.own(&steps);
-        let all = gather(&mut self.messages, own)?;
-        let all: Vec<Own> = broadcast(&mut self.messages, all)?;
+        let (steps, all) = self.left()?;
         let mut why = Vec::new();
         for step in steps.keys().rev() {
             match plan(&steps, *step, &all) {
@@ -71,16 +68,31 @@ impl<M: Messages> JobWriter<M> {
         }
     }
 
-    /// Says that the job continues from `step`, so that later checkpoints do not count as newer
-    /// ones. [`recover`](Self::recover) does this itself. All nodes call it.
-    pub fn continue_from(&mut self, step: u64) -> Result<(), JobError> {
-        let later = self.known.split_off(&step.saturating_add(1));
-        if let Some(manifest) = &mut self.manifest {
-            for step in later.into_keys() {
-                manifest.append(&Event::Removed { step })?;
-            }
-        }
-        Ok(())
+    /// Gives each node back its files of the newest committed step, as [`recover`](Self::recover)
+    /// does, but does not say that the job continues from there. If too little is left, or too few
+    /// nodes are there, this is an error that changes nothing.
+    ///
+    /// All nodes call this directly after [`connect`](Self::connect).
+    pub fn rebuild(&mut self) -> Result<(), JobError> {
+        let (steps, all) = self.left()?;
+        let Some(step) = steps.keys().next_back().copied() else {
+            return Ok(());
+        };
+        let jobs = plan(&steps, step, &all);
+        let jobs = jobs.map_err(|why| JobError::NotRebuilt {
+            step,
+            why: vec![why],
+        })?;
+        self.rebuild_all(step, &jobs)?;
+        self.fetch(&steps, step)
+    }
+
+    /// Returns the committed steps, and the files that each node can read.
+    fn left(&mut self) -> Result<(Steps, Vec<Own>), JobError> {
+        let steps = manifest::read(&self.settings.slow, &self.settings.group)?.steps;
+        let own = self.own(&steps);
+        let all = gather(&mut self.messages, own)?;
+        Ok((steps, broadcast(&mut self.messages, all)?))
     }
 
     /// Returns which files this node can read.

@@ -114,6 +114,8 @@ impl<M: Messages> JobWriter<M> {
             _lock: lock,
         };
         writer.remove_temporary_files();
+        // Node 0 changes the manifest when all have read the same.
+        gather(&mut writer.messages, ())?;
         Ok(writer)
     }
 
@@ -139,6 +141,10 @@ impl<M: Messages> JobWriter<M> {
     /// files. Node 0 then waits for the other nodes and commits the step, if all have prepared it.
     /// The pins of the version can go when this returns.
     ///
+    /// If the step is committed already, it is forgotten first, because its files are replaced: the
+    /// job has returned to an earlier step. If that would leave no checkpoint, the step is not
+    /// prepared, on all nodes alike.
+    ///
     /// With `changed` the file is an increment on [`base`](Self::base), if its fields allow that.
     ///
     /// If this succeeds, the agent of this node says so in the rounds. When a round shows that all
@@ -149,6 +155,10 @@ impl<M: Messages> JobWriter<M> {
         changed: Option<&Changed<'_>>,
     ) -> Result<(), JobError> {
         self.pending = None;
+        if let Err(why) = self.make_way_for(of.step)? {
+            let why = vec![why];
+            return Err(JobError::NotPrepared { step: of.step, why });
+        }
         let filled = self.write_blocks(of, changed).map_err(|e| e.to_string());
         let result = self.write_parity(of.step, filled)?;
         let result = result.and_then(|last| self.note(last).map_err(|e| e.to_string()));
@@ -173,6 +183,10 @@ impl<M: Messages> JobWriter<M> {
     /// others do not wait for it. The step is not committed. Always returns an error.
     pub fn refuse(&mut self, step: u64, why: String) -> Result<(), JobError> {
         self.pending = None;
+        if let Err(why) = self.make_way_for(step)? {
+            let why = vec![why];
+            return Err(JobError::NotPrepared { step, why });
+        }
         let refused = self.write_parity(step, Err(why.clone()))?;
         let vote: Result<Part, String> = refused.and(Err(why));
         let node = self.node();

@@ -10,6 +10,8 @@ use tcasm_core::testing::fault::JOB_POINTS;
 
 const ROOT: &str = "TCASM_JOB_ROOT";
 const STEPS: [u64; 5] = [10, 20, 30, 40, 50];
+/// The step at which the child begins, if it is not the first one.
+const FIRST: &str = "TCASM_JOB_FIRST_STEP";
 
 fn world(root: &Path) -> World {
     World::new(root, 4, Redundancy::Xor).with(|settings| {
@@ -27,8 +29,9 @@ fn child() {
         return;
     };
     let world = world(Path::new(&root));
-    run(&world, |node| {
-        for step in STEPS {
+    let first = std::env::var(FIRST).map_or(0, |text| text.parse().unwrap());
+    run(&world, move |node| {
+        for step in STEPS.into_iter().filter(|step| *step >= first) {
             let before = node.writer.base();
             let committed = node.step(step);
             // A node that was told of the commit before another died has it too.
@@ -50,11 +53,12 @@ fn say(step: u64) {
 
 /// Runs a child with a fault. Returns the newest step that was known to be committed, and whether
 /// the process was killed.
-fn run_child(root: &Path, fault: &str) -> (Option<u64>, bool) {
+fn run_child(root: &Path, first: u64, fault: &str) -> (Option<u64>, bool) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kills::child", "--ignored", "--nocapture"])
         .env(ROOT, root)
         .env("TCASM_FAULT", fault)
+        .env(FIRST, first.to_string())
         .stderr(Stdio::null())
         .output()
         .unwrap();
@@ -98,7 +102,7 @@ fn check(world: &World, known: Option<u64>, fault: &str) -> Option<u64> {
 fn after_death(mode: &str, point: &str, count: usize) {
     let dir = tempfile::tempdir().unwrap();
     let fault = format!("{mode}{point}:{count}");
-    let (known, killed) = run_child(dir.path(), &fault);
+    let (known, killed) = run_child(dir.path(), 0, &fault);
     let world = world(dir.path());
     assert!(
         !mode.is_empty() || killed || known == STEPS.last().copied(),
@@ -142,6 +146,32 @@ fn node_that_dies_at_any_step_leaves_what_was_committed_to_the_others() {
     for (i, point) in JOB_POINTS.iter().enumerate() {
         for count in [1 + (i + 2) % 4, 5 + i % 4] {
             after_death("panic@", point, count);
+        }
+    }
+}
+
+/// The job was at step 50, and continues from step 40. So it comes to step 50 again, whose files
+/// are there.
+#[test]
+fn job_that_has_returned_and_is_killed_offers_only_what_can_be_read() {
+    for point in JOB_POINTS {
+        for (mode, count) in [("", 2), ("panic@", 3)] {
+            let dir = tempfile::tempdir().unwrap();
+            let world = world(dir.path()).with(|settings| settings.keep = 3);
+            let done = run(&world, |node| {
+                STEPS.into_iter().all(|step| node.step(step).unwrap())
+            });
+            assert!(done.iter().all(|done| *done == Some(true)));
+            let fault = format!("{mode}{point}:{count}");
+            run_child(dir.path(), 50, &fault);
+            let found = world.find().unwrap();
+            assert!(
+                found.passed_over().is_empty(),
+                "{fault}: {:?}",
+                found.passed_over()
+            );
+            assert!(found.step() >= 40, "{fault}: {}", found.step());
+            world.check(&found);
         }
     }
 }

@@ -1,17 +1,19 @@
 //! A cluster on one machine: hosts that `mpirun` starts the processes of a job on.
 //!
 //! For root, each host is a set of namespaces: a network, a name, a `/dev/shm`, a `/tmp` and
-//! processes of its own. All hosts have a link to one switch. A host can be killed as a whole.
+//! processes of its own. All hosts have a link to one switch. A host can be killed as a whole and
+//! started again, and its link can be down or slow.
 //!
 //! Other users get folders: each host is a folder for sockets on this host. That is the same for
 //! agents and observers, but nothing goes through a network, and no host can be killed. The test
 //! says so.
 
+mod holder;
+
 use crate::child::Child;
-use std::io::{BufRead, BufReader};
+use holder::Holder;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Some processes of a job on one host.
@@ -45,13 +47,8 @@ struct Namespaces {
     switch: Holder,
     head: Holder,
     hosts: Vec<Option<Holder>>,
-}
-
-/// A process that holds namespaces.
-struct Holder {
-    process: std::process::Child,
-    /// The first process in the namespaces.
-    pid: i32,
+    /// How often a host was started, which its link to the switch has in its name.
+    starts: usize,
 }
 
 impl Cluster {
@@ -139,6 +136,51 @@ impl Cluster {
         drop(all.hosts[host].take());
     }
 
+    /// Starts a host that was killed. Its folders for sockets and temporary files are empty.
+    ///
+    /// # Panics
+    ///
+    /// Panics if hosts are folders.
+    pub fn restart(&mut self, host: usize) {
+        let sockets = self.runtime_dir(host);
+        std::fs::remove_dir_all(&sockets).expect("a folder can be removed");
+        std::fs::create_dir(&sockets).expect("a folder can be made");
+        let holder = self.make_host(host);
+        let all = self.namespaces.as_mut().expect("hosts are namespaces");
+        all.starts += 1;
+        all.switch.link((host, all.starts), &holder);
+        all.hosts[host] = Some(holder);
+        let hosts: Vec<Option<i32>> = all.pids();
+        self.write_agent(&hosts);
+    }
+
+    /// Takes the link of a host down, or up again. No process learns of it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if hosts are folders, and if the host is dead.
+    pub fn set_link(&self, host: usize, up: bool) {
+        let holder = self.holder(host).expect("hosts are namespaces");
+        holder.ip(&["link", "set", "eth0", if up { "up" } else { "down" }]);
+    }
+
+    /// Limits what a host can send to so many kbit/s, and drops what would wait for more than 0.3
+    /// s. `None` makes the link as it was.
+    ///
+    /// # Panics
+    ///
+    /// Panics if hosts are folders, and if the host is dead.
+    pub fn slow_link(&self, host: usize, rate: Option<u32>) {
+        let holder = self.holder(host).expect("hosts are namespaces");
+        let place = ["tc", "qdisc", "replace", "dev", "eth0", "root"];
+        let kbit = rate.map(|rate| format!("{rate}kbit"));
+        let how = match &kbit {
+            Some(rate) => &["tbf", "rate", rate, "burst", "16kb", "latency", "300ms"][..],
+            None => &["pfifo"],
+        };
+        holder.run_in_network(&[&place, how].concat());
+    }
+
     fn holder(&self, host: usize) -> Option<&Holder> {
         let all = self.namespaces.as_ref()?;
         Some(all.hosts[host].as_ref().expect("the host lives"))
@@ -181,6 +223,23 @@ impl Cluster {
         std::fs::write(dir.join("names"), names).expect("a file can be written");
         let bridge = "ip link add br0 type bridge && ip link set br0 up && ip link set lo up";
         let switch = Holder::new(&["--net"], bridge);
+        let hosts: Vec<Holder> = (0..self.hosts).map(|i| self.make_host(i)).collect();
+        // Without processes of its own: it could not enter the namespaces of the others.
+        let head = Holder::new(&["--net", "--uts", "--mount"], &self.script("head", false));
+        for (i, holder) in hosts.iter().chain([&head]).enumerate() {
+            switch.link((i, 0), holder);
+        }
+        let all = Namespaces {
+            switch,
+            head,
+            hosts: hosts.into_iter().map(Some).collect(),
+            starts: 0,
+        };
+        self.write_agent(&all.pids());
+        all
+    }
+
+    fn make_host(&self, host: usize) -> Holder {
         let own = [
             "--net",
             "--uts",
@@ -191,21 +250,7 @@ impl Cluster {
             "--kill-child",
             "--mount-proc",
         ];
-        let host = |i| Holder::new(&own, &self.script(&name(i), true));
-        let hosts: Vec<Holder> = (0..self.hosts).map(host).collect();
-        // Without processes of its own: it could not enter the namespaces of the others.
-        let head = Holder::new(&["--net", "--uts", "--mount"], &self.script("head", false));
-        for (i, holder) in hosts.iter().chain([&head]).enumerate() {
-            switch.link(i, holder);
-        }
-        let on = self.write_agent(&hosts);
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(on, mode).expect("a file can be made executable");
-        Namespaces {
-            switch,
-            head,
-            hosts: hosts.into_iter().map(Some).collect(),
-        }
+        Holder::new(&own, &self.script(&name(host), true))
     }
 
     /// Returns what the first process of a host does.
@@ -226,12 +271,14 @@ impl Cluster {
         script
     }
 
-    /// Writes the script that starts a command on a host, as `ssh` does.
-    fn write_agent(&self, hosts: &[Holder]) -> PathBuf {
+    /// Writes the script that starts a command on a host, as `ssh` does. `hosts` has the first
+    /// process of each host that lives.
+    fn write_agent(&self, hosts: &[Option<i32>]) {
         let dir = self.dir.path();
         let mut script = String::from("#!/bin/sh\nhost=$1; shift\ncase $host in\n");
-        for (i, holder) in hosts.iter().enumerate() {
-            script += &format!("    {}) pid={} ;;\n", name(i), holder.pid);
+        for (i, pid) in hosts.iter().enumerate() {
+            let known = pid.map(|pid| format!("    {}) pid={pid} ;;\n", name(i)));
+            script += &known.unwrap_or_default();
         }
         let dir_text = dir.display();
         script += &format!(
@@ -240,7 +287,16 @@ impl Cluster {
         );
         let path = dir.join("on.sh");
         std::fs::write(&path, script).expect("a file can be written");
-        path
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(path, mode).expect("a file can be made executable");
+    }
+}
+
+impl Namespaces {
+    /// Returns the first process of each host that lives.
+    fn pids(&self) -> Vec<Option<i32>> {
+        let pid = |host: &Option<Holder>| host.as_ref().map(|holder| holder.pid);
+        self.hosts.iter().map(pid).collect()
     }
 }
 
@@ -251,90 +307,7 @@ impl Drop for Namespaces {
     }
 }
 
-impl Holder {
-    fn new(unshare: &[&str], script: &str) -> Holder {
-        let script = format!("{script} && echo ready && exec cat");
-        // It ends when its input does, which is when the test has ended in any way.
-        let mut process = Command::new("unshare")
-            .args(unshare)
-            .args(["sh", "-c", &script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("unshare (util-linux) can be started");
-        let output = process.stdout.take().expect("its output is a pipe");
-        let line = BufReader::new(output).lines().next();
-        assert!(
-            matches!(&line, Some(Ok(line)) if line == "ready"),
-            "cannot make a host: {line:?}; this needs root, ip (iproute2) and mount"
-        );
-        let own = process.id() as i32;
-        let forks = unshare.contains(&"--fork");
-        let pid = if forks { only_child(own) } else { own };
-        Holder { process, pid }
-    }
-
-    /// Returns the arguments of `nsenter` for a program in these namespaces.
-    fn entering(&self, kinds: &[&str], program: &[String]) -> Vec<String> {
-        let mut arguments = vec!["--target".to_owned(), self.pid.to_string()];
-        arguments.extend(kinds.iter().map(|&kind| kind.to_owned()));
-        arguments.push("--".to_owned());
-        arguments.extend(program.iter().cloned());
-        arguments
-    }
-
-    /// Makes the link between this switch and host `i`.
-    fn link(&self, i: usize, host: &Holder) {
-        let (near, pid) = (format!("v{i}"), host.pid.to_string());
-        self.ip(&[
-            "link", "add", &near, "type", "veth", "peer", "eth0", "netns", &pid,
-        ]);
-        self.ip(&["link", "set", &near, "master", "br0", "up"]);
-        host.ip(&[
-            "address",
-            "add",
-            &format!("10.78.0.{}/24", i + 1),
-            "dev",
-            "eth0",
-        ]);
-        host.ip(&["link", "set", "eth0", "up"]);
-    }
-
-    fn ip(&self, arguments: &[&str]) {
-        let words: Vec<String> = ["ip"]
-            .iter()
-            .chain(arguments)
-            .map(|&w| w.to_owned())
-            .collect();
-        let done = Command::new("nsenter")
-            .args(self.entering(&["--net"], &words))
-            .status()
-            .expect("nsenter (util-linux) can be started");
-        assert!(done.success(), "ip {arguments:?} failed");
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        if self.pid != self.process.id() as i32 {
-            let first = nix::unistd::Pid::from_raw(self.pid);
-            let _ = nix::sys::signal::kill(first, nix::sys::signal::Signal::SIGKILL);
-        }
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 /// Returns the name of host `i`.
 fn name(i: usize) -> String {
     format!("h{}", i + 1)
-}
-
-/// Returns the only child of a process.
-fn only_child(pid: i32) -> i32 {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let child = text.split_whitespace().next();
-    let child = child.unwrap_or_else(|| panic!("{path} is empty"));
-    child.parse().expect("process ids are numbers")
 }

@@ -1,0 +1,37 @@
+//! An observer that answers questions.
+
+use crate::{Failure, fields, say};
+use std::io::BufRead;
+use tcasm_observer::GroupObserver;
+
+pub fn read(group: &str) -> Result<(), Failure> {
+    let mut observer = None;
+    for line in std::io::stdin().lock().lines() {
+        match answer(group, &line?, &mut observer) {
+            Ok(text) => say(&format!("ok {text}")),
+            Err(error) => say(&format!("error {error}")),
+        }
+    }
+    Ok(())
+}
+
+fn answer(
+    group: &str,
+    which: &str,
+    observer: &mut Option<GroupObserver>,
+) -> Result<String, Failure> {
+    if observer.is_none() {
+        *observer = Some(GroupObserver::attach(group)?);
+    }
+    let observer = observer.as_mut().ok_or("no observer")?;
+    let version = match which {
+        "agreed" => observer.agreed()?,
+        _ => observer.latest()?,
+    };
+    let (blocks, wrong) = fields::check(&version)?;
+    let (step, run) = (version.step(), version.run());
+    let ranks = version.members().len();
+    Ok(format!(
+        "run={run} step={step} ranks={ranks} blocks={blocks} wrong={wrong}"
+    ))
+}
