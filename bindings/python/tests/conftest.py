@@ -18,6 +18,10 @@ def runtime(tmp_path, monkeypatch):
     return tmp_path
 
 
+def obey_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Program:
     """A program in a process of its own, in Python unless it is a command. It prints a line when
     it is ready."""
@@ -25,7 +29,10 @@ class Program:
     def __init__(self, text="", command=None):
         command = command or [sys.executable, "-u", "-c", textwrap.dedent(text)]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        # Where the tests run in the background of a script, SIGINT is ignored, and that is inherited.
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, preexec_fn=obey_interrupts
+        )
 
     def line(self):
         return self.process.stdout.readline().strip()
