@@ -58,7 +58,7 @@ run_bindings() {
     mpifort -std=f2018 -J "$work" -c "$work/tcasm.f90" -o "$work/tcasm.o"
     mpicc -std=c11 -D_GNU_SOURCE "${warnings[@]}" -Ibindings/c/include \
         bindings/c/tests/mpi/hosts.c "${library[@]}" -o "$work/c"
-    mpifort -std=f2018 -fcheck=all -J "$work" bindings/fortran/tests/mpi/hosts.f90 \
+    mpifort -std=f2018 -Wall -Wextra -Werror -O1 -fcheck=all -J "$work" bindings/fortran/tests/mpi/hosts.f90 \
         "$work/tcasm.o" "${library[@]}" -o "$work/fortran"
     # Programs in C++ can use the header, too.
     mpicxx -std=c++20 -fsyntax-only -Ibindings/c/include -x c++ -include tcasm_mpi.h /dev/null

@@ -18,8 +18,8 @@ def runtime(tmp_path, monkeypatch):
     return tmp_path
 
 
-def obey_interrupts():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+#: Where the tests run in the background of a script, SIGINT is ignored, and that is inherited.
+OBEY = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 class Program:
@@ -27,12 +27,9 @@ class Program:
     it is ready."""
 
     def __init__(self, text="", command=None):
-        command = command or [sys.executable, "-u", "-c", textwrap.dedent(text)]
+        command = command or [sys.executable, "-u", "-c", OBEY + textwrap.dedent(text)]
         pipe = subprocess.PIPE
-        # Where the tests run in the background of a script, SIGINT is ignored, and that is inherited.
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, preexec_fn=obey_interrupts
-        )
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
 
     def line(self):
         return self.process.stdout.readline().strip()

@@ -44,6 +44,7 @@ program hosts_of_ranks
   character(200) :: job, folder
   integer(int64) :: address, least, most
   integer :: rank, ranks, status
+  character(:), allocatable :: said
 
   interface
     function setenv(name, value, overwrite) result(code) bind(c)
@@ -86,7 +87,8 @@ program hosts_of_ranks
   ! The last host wants another table.
   call tcasm_host_buffer_open(buffer, job, ["table"], &
     [merge(4000_int64, 8000_int64, rank >= ranks - processes)], hosts=agreement, status=status)
-  call check(status /= TCASM_OK .and. index(tcasm_last_error(), "differ") > 0, "another table")
+  said = tcasm_last_error()
+  call check(status /= TCASM_OK .and. index(said, "differ") > 0, "another table")
   call MPI_Barrier(MPI_COMM_WORLD)
   if (rank == 0) print "(a)", "hosts: all ranks have done what they should, in Fortran"
   call MPI_Finalize()
