@@ -3,10 +3,8 @@
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::time::Duration;
 use tcasm_benches::reference::Reference;
-use tcasm_benches::workload::{
-    BYTES, PAGE, Random, Simulation, producer, producer_within, random_pages, timed, touch,
-};
-use tcasm_producer::{CaptureMode, Producer};
+use tcasm_benches::workload::{BYTES, PAGE, Random, Simulation, producer, producer_within, timed};
+use tcasm_producer::Producer;
 
 const SHARES: [usize; 4] = [0, 1, 10, 100];
 /// Number of steps until the library has adapted its capture policy to a new share of written
@@ -86,49 +84,6 @@ fn one_page(c: &mut Criterion) {
     group.finish();
 }
 
-/// Measures what an adopted array costs beside a field of the region, both captured inline.
-fn adopted(c: &mut Criterion) {
-    const GIB: usize = 1 << 30;
-    let region = |name: &str| {
-        let builder = Producer::builder(name).capacity(GIB + (4 << 20));
-        builder
-            .capture(CaptureMode::Inline)
-            .create()
-            .expect("a region")
-    };
-    let (mut own, mut other) = (region("bench-own"), region("bench-adopted"));
-    let field = own.field::<u8, _>("u", [GIB]).add().expect("a field");
-    let mut array = vec![0u8; GIB];
-    // SAFETY: the array lives until the end of the function, and only this thread stores to it,
-    // between calls of the producer.
-    let same = unsafe { other.adopt("u", array.as_mut_ptr(), [GIB]) }.expect("adopted");
-    let mut group = c.benchmark_group("publish 1 GiB, in the region and adopted");
-    for percent in [0, 1, 100] {
-        // Both are measured in turn, so that a change of the machine's speed affects both.
-        for (label, p, field) in [("region", &mut own, field), ("adopted", &mut other, same)] {
-            let (mut step, mut random) = (0, Random(7));
-            let mut write = |p: &mut Producer| {
-                let pages = random_pages(&mut random, GIB / PAGE, percent);
-                let mut view = p.view_mut(field).expect("a view");
-                let value = random.below(1 << 40) as u64;
-                touch(view.as_slice_mut().expect("in one piece"), &pages, value);
-            };
-            let mut publish = |p: &mut Producer| {
-                step += 1;
-                assert!(p.publish(step, 0.0).expect("published").version().is_some());
-            };
-            for _ in 0..4 {
-                write(p);
-                publish(p);
-            }
-            group.bench_function(BenchmarkId::new(label, format!("{percent:3} %")), |b| {
-                b.iter_custom(|n| timed(n, p, &mut write, &mut publish))
-            });
-        }
-    }
-    group.finish();
-}
-
 fn small(c: &mut Criterion) {
     let mut s = Simulation::new("bench-small", 1 << 20);
     c.bench_function("publish 1 MiB, one page", |b| {
@@ -146,6 +101,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(4));
-    targets = publish, unchanged, one_page, adopted, small
+    targets = publish, unchanged, one_page, small
 }
 criterion_main!(benches);

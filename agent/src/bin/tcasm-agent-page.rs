@@ -1,4 +1,4 @@
-//! Prints the manual page of `tcasm-agent`. `make install AGENT=1` runs it, and does not install it.
+//! Prints the manual page of `tcasm-agent`. `make install AGENT=1` runs it and does not install it.
 #![deny(unsafe_code)]
 
 use clap::CommandFactory;
