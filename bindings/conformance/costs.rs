@@ -2,9 +2,9 @@
 //! beside a field of the region. Both sides of a pair compute the same steps in turn, so that a
 //! change of the machine's speed affects both.
 //!
-//! `cargo run --release -p tcasm-conformance --bin costs -- [MIB] [STEPS]` takes arrays of MIB [64]
-//! and STEPS steps [400] for each share of pages. Each side of a pair needs up to three times as
-//! much memory as its array.
+//! `cargo run --release -p tcasm-conformance --bin costs -- [MIB] [STEPS]` takes arrays of 64 MiB
+//! and 400 steps for each share of pages unless told. Each side of a pair needs up to three times
+//! as much memory as its array.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
