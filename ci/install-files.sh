@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the command with its manual pages and completion scripts, the library for C with its manual
-# pages, and the one that `tcasm run` preloads; installs them and the files of packaging/, or removes them. Changes
-# nothing else: docs/userfaultfd.md says how an administrator puts the udev rule and the group of
-# packaging/ into effect.
+# pages, and the one that `tcasm run` preloads; installs them and the files of packaging/, or removes
+# them. Changes nothing else: docs/userfaultfd.md says how an administrator puts the udev rule and
+# the group of packaging/ into effect.
 #   install-files.sh build | install | uninstall
 # With AGENT=1, also the program tcasm-agent with its manual page, which needs MPI, its compiler
 # wrapper and libclang.

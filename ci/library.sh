@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes the libraries for C, their manual pages, the modules for Fortran, and the files that build
-# systems find them with, in a folder. Links libtcasm.so from libtcasm_c.a, and libtcasm_files.so from libtcasm_c_files.a,
-# which cargo has built: rustc can make a shared library, too, but not one with a soname and with
-# versions of its symbols.
+# systems find them with, in a folder. Links libtcasm.so from libtcasm_c.a, and libtcasm_files.so from
+# libtcasm_c_files.a, which cargo has built: rustc can make a shared library, too, but not one with a
+# soname and with versions of its symbols.
 #   library.sh BUILT OUT PREFIX LIBDIR INCLUDEDIR
 # CC is the compiler, which may be several words (CC="ccache gcc"), and LDFLAGS has further options.
 # BUILT is the folder of cargo with both archives. The last three are paths in the files.
@@ -36,7 +36,8 @@ shared() {
     read -ra compiler <<<"${CC:-cc}"
     read -ra flags <<<"${LDFLAGS:-}"
     cp "$built/lib$archive.a" "$out/lib$name.a"
-    "${compiler[@]}" -shared "${flags[@]}" -o "$out/lib$name.so.$version" -Wl,-soname,"lib$name.so.$soversion" \
+    "${compiler[@]}" -shared "${flags[@]}" -o "$out/lib$name.so.$version" \
+        -Wl,-soname,"lib$name.so.$soversion" \
         -Wl,--gc-sections -Wl,--no-undefined -Wl,--whole-archive "$out/lib$name.a" \
         -Wl,--no-whole-archive "${@:3}" "${libs[@]/#/-l}"
 }

@@ -103,7 +103,7 @@ fn work(
     let mut writer = JobWriter::connect(settings, failure_group, letters)?;
     // The step that was written last, and the one that increments are against.
     let (mut written, mut base): (Option<Pinned>, Option<Pinned>) = (None, None);
-    // What is committed stays as it is if this fails.
+    // If this fails, committed checkpoints stay as they are.
     let mut result = match writer.rebuild() {
         Err(JobError::Lost(error)) => return Err(error.into()),
         Err(error) => Done::Failed(error),

@@ -1,5 +1,5 @@
-//! What agents send each other: rounds, in which the offers of all agents become one result that
-//! everyone gets; exchanges of bytes; and messages.
+//! The means by which agents reach each other: rounds, in which the offers of all agents become one
+//! result that everyone gets; exchanges of bytes; and messages.
 
 mod channels;
 mod exchange;

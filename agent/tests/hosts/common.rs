@@ -1,4 +1,4 @@
-//! What the tests share: the two jobs, and the lines of their processes.
+//! The two jobs of the tests, and the lines of their processes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

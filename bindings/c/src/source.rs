@@ -28,7 +28,7 @@ pub trait Source: Send + Sync + 'static {
 pub struct Memory {
     /// The address of its first element, also if only a part is there.
     pub address: usize,
-    /// What keeps the memory.
+    /// The object that keeps the memory mapped.
     _owner: Box<dyn Any + Send>,
 }
 

@@ -90,7 +90,7 @@ fn header_of_files() -> String {
     FILES.replace("{}", &items.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// What surrounds the items of `tcasm_files.h`.
+/// The text around the items of `tcasm_files.h`.
 const FILES: &str = "\
 /*
  * TCASM for C: checkpoints, and runs that continue from them. docs/c.md is an introduction.

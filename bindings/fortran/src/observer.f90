@@ -10,7 +10,8 @@ module tcasm_observers
   private
   public :: tcasm_observer, tcasm_attach, tcasm_attach_kept, tcasm_detach, tcasm_latest
   public :: tcasm_wait_newer, tcasm_next, tcasm_next_version, tcasm_version_at, tcasm_available
-  public :: tcasm_every_version, tcasm_missed, tcasm_stream_status, tcasm_set_copy_budget, tcasm_region_info, tcasm_counter
+  public :: tcasm_every_version, tcasm_missed, tcasm_stream_status, tcasm_set_copy_budget
+  public :: tcasm_region_info, tcasm_counter
 
   !> An attachment to a region.
   type :: tcasm_observer

@@ -35,7 +35,8 @@ program transfers
 
   call tcasm_read_declared(peer, columns, 0_int64, &
     [tcasm_piece(c_loc(first), 24_int64), tcasm_piece(c_loc(rest), 72_int64)], version)
-  call check(version == 0 .and. nint(first(3)) == 13 .and. nint(rest(9)) == 54, "the values that were read")
+  call check(version == 0 .and. nint(first(3)) == 13 .and. nint(rest(9)) == 54, &
+    "the values that were read")
   first = 7
   call tcasm_write_declared(peer, target_cookie, 8_int64, [tcasm_piece(c_loc(first), 16_int64)])
   call check(all(nint(goal) == [0, 7, 7, 0]), "the values that were written")

@@ -1,4 +1,4 @@
-//! What the calls of the program mean for its regions. Each function returns `None` if the call is
+//! The meaning of the program's calls for its regions. Each function returns `None` if the call is
 //! for the next function of its name.
 
 use crate::guard::guarded;

@@ -13,7 +13,7 @@ use thiserror::Error;
 /// The environment variable with the description, or with a folder of descriptions.
 const ENV: &str = "TCASM_DESCRIPTION";
 
-/// What is known of a mapping.
+/// The known facts about a mapping.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
     /// The fields, in ascending order of their offsets.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use tcasm_core::format::layout::MAX_NAME;
 
-/// What a path begins with that means a region.
+/// The beginning of a path that stands for a region.
 pub const PREFIX: &[u8] = b"tcasm:";
 /// The environment variable with the patterns.
 const PATTERNS_ENV: &str = "TCASM_PRELOAD";

@@ -102,13 +102,16 @@ static int changes_an_object(void)
     tcasm_buffer *buffer = NULL;
     int status;
     switch (below(22)) {
-    case 20: return tcasm_adopt(handle(PRODUCER), text(), (int)below(14), below(4), shape, memory(), handle(FIELD_OPTIONS));
+    case 20: return tcasm_adopt(handle(PRODUCER), text(), (int)below(14), below(4), shape, memory(),
+                                handle(FIELD_OPTIONS));
     case 21: return tcasm_release_adopted(handle(PRODUCER), text());
     case 15: return tcasm_every_version(handle(OBSERVER), (int)below(3));
-    case 16: return tcasm_options_set_group(handle(OPTIONS), (uint32_t)below(3), (uint32_t)below(3), (uint32_t)below(3), text());
+    case 16: return tcasm_options_set_group(handle(OPTIONS), (uint32_t)below(3),
+                                            (uint32_t)below(3), (uint32_t)below(3), text());
     case 17: return tcasm_field_options_set_global(handle(FIELD_OPTIONS), below(3), shape, two);
     case 18: return tcasm_set_block(handle(PRODUCER), text(), text(), (uint32_t)number(), refinement, offset);
-    case 19: return tcasm_add_block(handle(PRODUCER), text(), shape, three, three, text(), 1, refinement, offset, handle(ATTRS));
+    case 19: return tcasm_add_block(handle(PRODUCER), text(), shape, three, three, text(), 1,
+                                    refinement, offset, handle(ATTRS));
     case 0: return tcasm_options_set(handle(OPTIONS), (int)number(), number());
     case 1: return tcasm_field_options_set(handle(FIELD_OPTIONS), (int)number(), number());
     case 2: return tcasm_field_options_set_text(handle(FIELD_OPTIONS), (int)number(), text());

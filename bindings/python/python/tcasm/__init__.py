@@ -2,8 +2,8 @@
 
 `Observer` attaches to a region, `Producer` publishes one, `open` reads checkpoints, and `regions`
 lists what there is. `GroupObserver` attaches to all ranks of a parallel program, and
-`restore_or_begin` continues a run. `Owner` and `Peer` transfer bytes between two processes, and `HostBuffer` is
-memory that all processes of a job share.
+`restore_or_begin` continues a run. `Owner` and `Peer` transfer bytes between two processes, and
+`HostBuffer` is memory that all processes of a job share.
 """
 
 from . import _fork as _fork
