@@ -87,6 +87,7 @@ impl<M: Messages> JobWriter<M> {
             go_on: &|_| true,
         };
         copy(from, to, self.settings.options.mode, &pace, |copied| {
+            fault::pass("job-copying");
             let same = hashed::check(copied, &part.file);
             same.map_err(|why| Fault::Io(io::Error::other(why)))
         })?;

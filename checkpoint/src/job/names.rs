@@ -46,6 +46,15 @@ pub fn vtkhdf(group: &str, step: u64) -> String {
     format!("{group}_{step:08}.job.vtkhdf")
 }
 
+/// Returns true if `file` has the name of a file for ParaView.
+pub fn is_vtkhdf(group: &str, file: &str) -> bool {
+    let parts = file
+        .strip_suffix(".job.vtkhdf")
+        .and_then(|rest| rest.rsplit_once('_'));
+    let step = parts.and_then(|(_, step)| step.parse().ok());
+    step.is_some_and(|step| vtkhdf(group, step) == file)
+}
+
 /// Returns the step of a file of a node, if it has such a name.
 pub fn step_of(group: &str, number: usize, file: &str) -> Option<u64> {
     let own = node(group, number);
@@ -72,6 +81,7 @@ mod tests {
                 assert_eq!(step_of("a.b", 3, &file), Some(step), "{file}");
                 assert_eq!(step_of("a.b", 30, &file), None);
                 assert_eq!(step_of("a", 3, &file), None);
+                assert!(!is_vtkhdf("a.b", &file));
             }
         }
         for other in [
@@ -83,5 +93,7 @@ mod tests {
             assert_eq!(step_of("a.b", 3, &other), None, "{other}");
         }
         assert_eq!(names::parse(&vtkhdf("a", 1)), None);
+        assert!(is_vtkhdf("a_b", &vtkhdf("a_b", 123_456_789_012)));
+        assert!(!is_vtkhdf("a", &vtkhdf("a_b", 1)) && !is_vtkhdf("a", "a_1.job.vtkhdf"));
     }
 }

@@ -28,6 +28,7 @@ use std::ops::Range;
 use std::path::Path;
 use tcasm_core::field::{Centering, DType, Element, FieldDesc, FieldTable};
 use tcasm_core::format::stamp::Stamp;
+use tcasm_core::testing::fault;
 use tcasm_core::with_dtype;
 
 /// A rank, and the name of the file that has its blocks.
@@ -82,6 +83,7 @@ pub fn write(dir: &Path, group: &str, of: &Commit, mode: Mode) -> Result<bool, J
         drop(root);
         file.flush()?;
         file.close()?;
+        fault::pass("job-showing");
         match shown {
             true => Ok(()),
             false => Err(Fault::Io(std::io::ErrorKind::Unsupported.into())),

@@ -20,6 +20,7 @@ use crate::file::{Lock, atomic};
 use crate::format::description::Base;
 use crate::format::names::usable;
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use tcasm_core::field::FieldTable;
@@ -358,19 +359,23 @@ impl<M: Messages> JobWriter<M> {
         self.pending.take().filter(|last| last.part.step == step)
     }
 
-    /// Removes what a killed writer of this node has left half-written.
+    /// Removes what a killed writer of this node has left half-written, on both tiers.
     fn remove_temporary_files(&mut self) {
         if !self._lock.is_held() {
             return;
         }
+        let (group, node) = (&self.settings.group, self.node());
         let own = |file: &str| {
-            let (group, node) = (&self.settings.group, self.node());
-            names::step_of(group, node, file).is_some() || file == names::prepared(group, node)
+            names::step_of(group, node, file).is_some()
+                || file == names::prepared(group, node)
+                || (node == 0 && names::is_vtkhdf(group, file))
         };
-        for path in files(&self.settings.local) {
+        let tiers = [&self.settings.local, &self.settings.slow];
+        for path in tiers.into_iter().flat_map(|dir| files(dir)) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if atomic::is_temporary(&name, own)
                 && let Err(error) = std::fs::remove_file(&path)
+                && error.kind() != io::ErrorKind::NotFound
             {
                 tracing::warn!("cannot remove {path:?}: {error}");
             }

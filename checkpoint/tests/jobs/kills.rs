@@ -124,8 +124,11 @@ fn after_death(mode: &str, point: &str, count: usize) {
     let found = world.find().unwrap();
     assert_eq!(found.step(), next);
     world.check(&found);
-    for node in 0..world.nodes {
-        for entry in std::fs::read_dir(world.local(node)).unwrap() {
+    for dir in (0..world.nodes)
+        .map(|node| world.local(node))
+        .chain([world.slow()])
+    {
+        for entry in std::fs::read_dir(dir).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             assert!(!name.ends_with(".tmp"), "{fault}: {name}");
         }

@@ -48,9 +48,9 @@ pub const CHECKPOINT_POINTS: [&str; 10] = [
     "replacing",
 ];
 
-/// The steps of a node in writing a checkpoint of a job, in order. Only node 0 passes `job-voted`
-/// and `job-committed`.
-pub const JOB_POINTS: [&str; 10] = [
+/// The steps of a node in writing a checkpoint of a job, in order. Only node 0 passes `job-voted`,
+/// `job-committed`, `job-drained` and `job-showing`.
+pub const JOB_POINTS: [&str; 12] = [
     "job-filled",
     "job-named",
     "job-protected",
@@ -58,8 +58,10 @@ pub const JOB_POINTS: [&str; 10] = [
     "job-voted",
     "job-committed",
     "job-noted",
+    "job-copying",
     "job-copied",
     "job-drained",
+    "job-showing",
     "job-removing",
 ];
 
