@@ -47,6 +47,25 @@ fn step_that_a_node_cannot_write_is_not_committed_and_the_next_one_is() {
 }
 
 #[test]
+fn step_with_a_lost_field_is_not_committed_and_the_error_names_the_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut world = World::new(dir.path(), 2, Redundancy::Xor);
+    world.lost = Some(20);
+    let errors = run(&world, |node| {
+        assert!(node.step(10).unwrap());
+        let error = node.step(20).err().map(|error| error.to_string());
+        assert!(node.step(30).unwrap());
+        error
+    });
+    let error = errors[0].clone().unwrap().unwrap();
+    assert!(error.contains("list") && error.contains("lost"), "{error}");
+    let steps = committed(&world.slow(), "heat").unwrap();
+    let steps: Vec<u64> = steps.iter().map(|found| found.commit.step).collect();
+    assert_eq!(steps, [10, 30]);
+    world.check(&world.find().unwrap());
+}
+
+#[test]
 fn slow_tier_that_is_away_takes_no_commit_and_loses_none() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(dir.path(), 2, Redundancy::Xor).with(|s| s.drain_every = 1);

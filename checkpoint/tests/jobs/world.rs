@@ -29,6 +29,8 @@ pub struct World {
     pub global: bool,
     /// False if ranks have no field `v`.
     pub vector: bool,
+    /// The step at which the memory of `list` of rank 1 is lost.
+    pub lost: Option<u64>,
     /// The values of `u` at a step, by global row and column.
     pub u: Arc<dyn Fn(u64, usize, usize) -> f64 + Send + Sync>,
 }
@@ -54,6 +56,7 @@ impl World {
             increments: false,
             global: true,
             vector: true,
+            lost: None,
             u: Arc::new(|step, row, column| {
                 (step * 1_000_000) as f64 + (row * 1000 + column) as f64
             }),
@@ -136,7 +139,8 @@ impl World {
             [5, 4 * self.ranks() as usize],
             [0, 4 * rank as usize],
         ));
-        let list = FieldDesc::new("list", DType::I64, &[1 + rank as usize]);
+        let mut list = FieldDesc::new("list", DType::I64, &[1 + rank as usize]);
+        list.lost = rank == 1 && self.lost == Some(step);
         let rows = (first..first + ROWS + 2).map(|row| row as isize - 1);
         let u_values: Vec<f64> = rows
             .flat_map(|row| (0..COLUMNS).map(move |column| (row, column)))
