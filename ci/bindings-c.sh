@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the library for C as it is installed: installs it into a new folder, builds programs against
 # it with pkg-config and with CMake, also in C++ and Fortran, and runs them, also with
-# AddressSanitizer, which finds leaks, too, and an observer with valgrind. Does the same with the
+# AddressSanitizer, which finds leaks, too, and observers with valgrind. Does the same with the
 # library that has checkpoints. Uses the profile of the tests, so that most is compiled already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -167,15 +167,15 @@ link_with_flags() {
     readelf -d "$work"/flags/libtcasm.so.* | grep -q BIND_NOW || stop "LDFLAGS is ignored"
 }
 
-# The observer of each language sees steps until the producer is killed, and says so. That in C runs
-# in valgrind, which cannot run a producer: only one of its threads runs at a time, also where it
-# waits for a page that another one must copy first.
+# The observer of each language sees steps until the producer is killed, and says so. It runs in
+# valgrind, which cannot run a producer: only one of its threads runs at a time, also where it waits
+# for a page that another one must copy first.
 run_hello() {
-    local valgrind=(valgrind --quiet --error-exitcode=9 --leak-check=full
-        --show-leak-kinds=definite --errors-for-leak-kinds=definite)
-    hello c "${valgrind[@]}"
-    hello cpp
-    hello fortran
+    local language
+    for language in c cpp fortran; do
+        hello "$language" valgrind --quiet --error-exitcode=9 --leak-check=full \
+            --show-leak-kinds=definite --errors-for-leak-kinds=definite
+    done
 }
 
 # run_readme LANGUAGE: builds the programs in the README as it says, and runs them.

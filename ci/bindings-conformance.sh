@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs producers and observers in Rust, C, C++, Fortran and Python with each other, and checks that
 # all agree on every field and status (bindings/conformance/README.md). Then runs the other tests in
-# Fortran and C++.
+# Fortran and C++. Observers in C, C++ and Fortran also run in valgrind, and the other tests with
+# AddressSanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -15,7 +16,7 @@ suite=bindings/conformance
 headers=(-Ibindings/c/include -Ibindings/cpp/include)
 
 main() {
-    command -v gfortran >/dev/null || stop "gfortran is not there: run ci/setup.sh"
+    ci/setup.sh valgrind g++ gfortran
     mkdir -p "$work"
     cargo build --quiet --locked -p tcasm-c -p tcasm-conformance
     build_python
@@ -29,18 +30,21 @@ main() {
         fortran "$suite/$program.f90" "$work/$program-fortran"
     done
     run_pairs
+    run_observers_in_valgrind
     run_others
+    run_others -fsanitize=address,undefined
 }
 
 c() { cc -O1 -std=c11 "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"; }
 
 cpp() {
-    g++ -O1 -std=c++20 -Wconversion "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"
+    g++ -O1 -g -std=c++20 -Wconversion "${warnings[@]}" "${headers[@]}" "${@:3}" "$1" \
+        "${library[@]}" -o "$2"
 }
 
 fortran() {
-    gfortran -O1 -std=f2018 -Wall -Wextra -Wno-integer-division -Werror -fcheck=all -I "$work" \
-        "$1" "$work/tcasm.o" "${library[@]}" -o "$2"
+    gfortran -O1 -g -std=f2018 -Wall -Wextra -Wno-integer-division -Werror -fcheck=all -I "$work" \
+        "${@:3}" "$1" "$work/tcasm.o" "${library[@]}" -o "$2"
 }
 
 # Makes a folder with the Python package, and an environment with numpy.
@@ -72,18 +76,31 @@ run_pairs() {
     in_scratch python3 "$suite/run.py" "${programs[@]}"
 }
 
-# Runs the tests of the module for Fortran and of the headers for C++ that need no other language.
+# Valgrind cannot run a producer: only one of its threads runs at a time, also where it waits for a
+# page that another one must copy first.
+run_observers_in_valgrind() {
+    local language programs=("Rust=producer=$target/debug/conformance_producer")
+    local valgrind="valgrind --quiet --error-exitcode=9 --leak-check=full
+        --show-leak-kinds=definite --errors-for-leak-kinds=definite"
+    for language in c cpp fortran; do
+        programs+=("$language in valgrind=observer=$valgrind $work/observer-$language")
+    done
+    in_scratch python3 "$suite/run.py" "${programs[@]}"
+}
+
+# run_others FLAGS...: runs the tests of the module for Fortran and of the headers for C++ that need
+# no other language.
 run_others() {
     local name
     # files.f90 needs the other library: ci/bindings-c.sh runs it.
     for name in host_buffer transfers stream groups; do
-        fortran "bindings/fortran/tests/$name.f90" "$work/$name-fortran"
+        fortran "bindings/fortran/tests/$name.f90" "$work/$name-fortran" "$@"
         in_scratch "$work/$name-fortran"
     done
-    cpp bindings/cpp/tests/between.cpp "$work/between-cpp"
-    in_scratch "$work/between-cpp" cpp-between
-    cpp bindings/cpp/tests/stream.cpp "$work/stream-cpp"
-    in_scratch "$work/stream-cpp" cpp-stream
+    for name in between stream; do
+        cpp "bindings/cpp/tests/$name.cpp" "$work/$name-cpp" "$@"
+        in_scratch "$work/$name-cpp" "cpp-$name"
+    done
 }
 
 # Calls a command with a runtime folder of its own.
