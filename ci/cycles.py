@@ -17,7 +17,7 @@ import sys
 
 PACKAGES = [
     "core", "producer", "observer", "analytics", "checkpoint", "restart", "hostbuffer", "transfer",
-    "registration", "view", "agent", "cli",
+    "registration", "relay", "view", "agent", "cli",
 ]
 
 # Comments, strings and characters.

@@ -15,13 +15,15 @@ Exit status:
     2  the command line is wrong
     3  there is no such region
     4  the producer is dead, or died during the command
-    5  this user may not attach, another user owns the producer, or the lease was revoked
+    5  this user may not attach, another user owns the producer, the lease was revoked, or the
+       token is not that of the server
     6  the producer uses another layout version
     7  there is no such field
     8  there is no such version, or none is published yet
     9  input or output failed: the folder does not exist, the file exists, no space is left, or
        access is denied
-   10  the producer cannot take another observer, or does not answer
+   10  the producer cannot take another observer, or does not answer; or the connection to another
+       machine cannot be made, or is broken
    11  the checkpoints or time series belong to another run or have later steps, or another program
        writes them
   130  interrupted

@@ -108,6 +108,12 @@ impl Version {
         })
     }
 
+    /// Returns true if `other` is a version of the same region of the same process. Regions of the
+    /// same name before and after a restart are not the same.
+    pub fn is_of_same_region(&self, other: &Version) -> bool {
+        self.session().info == other.session().info
+    }
+
     pub(crate) fn session(&self) -> &Session {
         &self.pin.session
     }
@@ -127,7 +133,7 @@ impl Version {
     /// compares page maps and reads no page. Against a version of another region (or of the same
     /// name after a restart) everything differs.
     pub fn changes_since(&self, older: &Version) -> Result<Changes, IndexError> {
-        let same = self.session().info == older.session().info;
+        let same = self.is_of_same_region(older);
         let pages = if same && older.number().checked_add(1) == Some(self.number()) {
             // The newer version stores its changed pages, and reading them costs less than a
             // comparison.

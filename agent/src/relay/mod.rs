@@ -11,14 +11,9 @@
 //!
 //! Rank `r` of `R` goes to analysis node `r * A / R` of `A`.
 
-mod changes;
 mod layout;
-mod mirror;
 mod receiver;
 mod sender;
 mod uses;
-mod wire;
 
-pub use mirror::MirrorError;
 pub use uses::{Relay, RelayStats};
-pub use wire::BadMessage;

@@ -6,6 +6,7 @@ mod format;
 mod hostbuffer;
 mod keep;
 mod look;
+mod mirror;
 mod run;
 pub mod values;
 mod view;
@@ -18,6 +19,7 @@ pub use format::Format;
 pub use hostbuffer::*;
 pub use keep::*;
 pub use look::*;
+pub use mirror::*;
 pub use run::*;
 pub use view::*;
 pub use wait::WaitArgs;
@@ -66,6 +68,9 @@ pub enum Command {
     /// Show a region live in this terminal
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
+    /// Show a region of another machine here, as a region of this one
+    #[command(after_help = MIRROR_HELP)]
+    Mirror(MirrorArgs),
     #[command(flatten)]
     Files(files::Command),
     /// Run a program that maps files, and publish what it maps without changing it

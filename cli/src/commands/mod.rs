@@ -9,6 +9,7 @@ mod hostbuffer;
 mod info;
 mod keep;
 mod ls;
+mod mirror;
 mod run;
 mod stats;
 mod view;
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Stats(args) => stats::run(&args),
         Command::View(args) => view::run(&args),
         Command::Watch(args) => watch::run(&args),
+        Command::Mirror(args) => mirror::run(&args),
         Command::Files(command) => files::run(command),
         Command::Run(args) => run::run(&args),
         Command::Keep(args) => keep::run(&args),

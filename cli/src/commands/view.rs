@@ -19,6 +19,7 @@ pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     }
     let server = Server::bind(Settings {
         name: region.to_owned(),
+        mirrored: args.name.clone(),
         endpoint: endpoint(args),
         secret: secret::secret()
             .map_err(|e| Failure::new(Code::Io, format!("cannot get random numbers: {e}")))?,

@@ -11,7 +11,7 @@ use tcasm_core::group::{AgreedAttrs, agreed_region};
 use tcasm_producer::{Field, Group, Producer};
 
 /// A group of two ranks, which have the upper and the lower rows of `u`.
-struct Ranks {
+pub struct Ranks {
     producers: Vec<Producer>,
     u: Vec<Field<f64, Ix2>>,
     list: Vec<Field<u32, Ix1>>,
@@ -31,7 +31,7 @@ fn whole(step: u64) -> Array2<f64> {
 
 impl Ranks {
     /// Creates the regions. Each has a ghost row on both sides, and a list of its own length.
-    fn new(group: &str) -> Ranks {
+    pub fn new(group: &str) -> Ranks {
         let (mut producers, mut us, mut lists) = (Vec::new(), Vec::new(), Vec::new());
         for rank in 0..RANKS {
             let place = Group::new(rank, RANKS).run("one");
@@ -72,7 +72,7 @@ impl Ranks {
         producer.publish(step, step as f64 / 2.0).unwrap();
     }
 
-    fn publish_all(&mut self, step: u64) {
+    pub fn publish_all(&mut self, step: u64) {
         (0..RANKS as usize).for_each(|rank| self.publish(rank, step));
     }
 }

@@ -12,14 +12,14 @@ use tcasm_tests::unmap::Adopted;
 const N: usize = 2000;
 
 /// A producer with a field `t` of its own, and an adopted field `u`, until it is unmapped.
-struct Program {
+pub struct Program {
     producer: Producer,
     t: Field<f64, ndarray::Ix1>,
     u: Option<Adopted>,
 }
 
 impl Program {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let builder = Producer::builder(name).capacity(8 << 20).versions(64);
         let mut producer = builder.history(60).create().unwrap();
         let t = producer.field::<f64, _>("t", [N]).add().unwrap();
@@ -28,7 +28,7 @@ impl Program {
     }
 
     /// Publishes a version of step `step`, all values of which are `step`.
-    fn publish(&mut self, step: u64) {
+    pub fn publish(&mut self, step: u64) {
         self.producer.view_mut(self.t).unwrap().fill(step as f64);
         if let Some(u) = &mut self.u {
             u.fill(step as f64);
@@ -38,7 +38,7 @@ impl Program {
     }
 
     /// Unmaps the memory of `u` without telling the producer.
-    fn unmap(&mut self) {
+    pub fn unmap(&mut self) {
         self.u.take().unwrap().unmap().unwrap();
     }
 }

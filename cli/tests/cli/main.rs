@@ -19,6 +19,7 @@ mod look;
 mod lossy;
 mod lost;
 mod meshes;
+mod mirror;
 mod misuse;
 mod named;
 mod paraview;

@@ -6,7 +6,7 @@ use tcasm_producer::ndarray::Ix2;
 use tcasm_producer::{Block, Field, MeshHandle, Producer};
 
 /// Creates a region with particles, which have none at first, and a block of a grid.
-fn region(name: &str) -> (Producer, MeshHandle, Field<f64, Ix2>) {
+pub fn region(name: &str) -> (Producer, MeshHandle, Field<f64, Ix2>) {
     let mut p = Producer::builder(name).capacity(1 << 20).create().unwrap();
     let x = p.field::<f64, _>("x", [100, 3]).vector().variable();
     let x = x.unit("nm").add().unwrap();

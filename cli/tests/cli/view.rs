@@ -29,6 +29,10 @@ impl Served {
         Served { program, address }
     }
 
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Returns the host with the port, and the token.
     fn parts(&self) -> (&str, &str) {
         let parts = self.address.strip_prefix("http://").unwrap();

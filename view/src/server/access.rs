@@ -96,10 +96,10 @@ impl Access {
     }
 }
 
-/// Returns true for a path that needs no token: the page, and the WebSocket over which it proves
-/// itself.
+/// Returns true for a path that needs no token: the page, and the WebSockets over which a client
+/// proves itself.
 fn is_open(path: &str) -> bool {
-    matches!(path, "/" | "/colormaps" | "/ws") || path.starts_with("/assets/")
+    matches!(path, "/" | "/colormaps" | "/relay" | "/ws") || path.starts_with("/assets/")
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
@@ -213,7 +213,14 @@ mod tests {
 
     #[test]
     fn without_the_token_only_the_page_and_its_greeting_are_open() {
-        for uri in ["/", "/assets/main.js", "/colormaps", "/ws", "/ws?region=a"] {
+        for uri in [
+            "/",
+            "/assets/main.js",
+            "/colormaps",
+            "/relay",
+            "/ws",
+            "/ws?region=a",
+        ] {
             assert_eq!(asked(uri, &[HERE]), Ok(false), "{uri}");
         }
         let token = keys().token().to_owned();
@@ -223,11 +230,12 @@ mod tests {
             "/assets",
             "/regions?x=token=1",
             "/ws/",
+            "/relay/",
         ] {
             assert_eq!(asked(uri, &[HERE]), Err(Refused::NoToken), "{uri}");
         }
         for wrong in ["", "x", &token[1..], &token.to_uppercase()] {
-            for path in ["/", "/regions", "/ws"] {
+            for path in ["/", "/regions", "/relay", "/ws"] {
                 let uri = format!("{path}?token={wrong}");
                 assert_eq!(asked(&uri, &[HERE]), Err(Refused::WrongToken), "{uri}");
             }

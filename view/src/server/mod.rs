@@ -1,5 +1,5 @@
-//! The server of the live view: one page, its files, and a WebSocket for the data that the page
-//! shows. `PROTOCOL.md` defines the messages.
+//! The server of the live view: one page, its files, a WebSocket for the data that the page shows,
+//! and one for programs that mirror a region elsewhere. `PROTOCOL.md` defines the messages.
 
 mod access;
 mod assets;
@@ -8,16 +8,19 @@ mod listen;
 mod lobby;
 pub mod proof;
 mod regions;
+mod relay;
 pub mod secret;
 mod settings;
 mod site;
 mod socket;
 mod timeouts;
+mod visitor;
 
 pub use access::{Access, Refused};
 pub use listen::{Endpoint, FIRST_PORT, ServeError};
 pub use settings::Settings;
 pub use timeouts::Timeouts;
+pub use visitor::Visitor;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -128,6 +131,7 @@ fn router(site: Arc<Site>, access: Access) -> Router {
         .route("/assets/{*name}", get(assets::asset))
         .route("/colormaps", get(assets::colormaps))
         .route("/regions", get(site::list))
+        .route("/relay", get(relay::open))
         .route("/ws", get(socket::open))
         .layer(from_fn_with_state(Arc::new(access), access::check))
         .layer(from_fn(access::harden))

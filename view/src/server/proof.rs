@@ -119,7 +119,7 @@ impl Expected {
 }
 
 /// Authenticates texts. Only the last may contain a newline: newlines separate the texts.
-fn mac(key: &str, parts: &[&str]) -> Hmac<Sha256> {
+pub(super) fn mac(key: &str, parts: &[&str]) -> Hmac<Sha256> {
     let mut mac = Hmac::new_from_slice(key.as_bytes()).expect("a key may have any length");
     mac.update(b"tcasm view");
     for part in parts {
@@ -129,7 +129,7 @@ fn mac(key: &str, parts: &[&str]) -> Hmac<Sha256> {
     mac
 }
 
-fn hex(mac: Hmac<Sha256>) -> String {
+pub(super) fn hex(mac: Hmac<Sha256>) -> String {
     let bytes = mac.finalize().into_bytes();
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -9,6 +9,8 @@ use crate::hub::Options;
 pub struct Settings {
     /// The region that the page shows first.
     pub name: String,
+    /// The region or group that a mirror gets if it asks for none.
+    pub mirrored: String,
     /// The port or the Unix socket at which it listens.
     pub endpoint: Endpoint,
     /// The user's secret, from which the token of the address is derived.

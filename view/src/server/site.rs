@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Site {
     name: String,
+    mirrored: String,
     options: Options,
     pub(super) timeouts: Timeouts,
     pub(super) keys: Arc<Keys>,
@@ -28,12 +29,18 @@ impl Site {
     pub fn new(settings: &Settings, keys: Arc<Keys>) -> Self {
         Site {
             name: settings.name.clone(),
+            mirrored: settings.mirrored.clone(),
             options: settings.options,
             timeouts: settings.timeouts,
             keys,
             hubs: Mutex::default(),
             regions: Seen::default(),
         }
+    }
+
+    /// Returns the name of what a mirror gets that asks for nothing else.
+    pub fn mirrored(&self) -> &str {
+        &self.mirrored
     }
 
     /// Returns the hub of a region (`None`: the region of the command line), and starts it if there

@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 /// The query of a request for a WebSocket.
 #[derive(Debug, Deserialize)]
 pub struct RegionQuery {
-    region: Option<String>,
+    pub(super) region: Option<String>,
 }
 
 /// Answers `GET /ws`. A program has the token in its request. A page does not: it proves over the
@@ -50,18 +50,26 @@ pub async fn open(
     }
 }
 
+/// Lets a client in if it proves that it knows the token. Returns the region that it asks for, or
+/// why it is refused; `None` if the connection has to make room for others.
+pub(super) async fn admit(
+    socket: &mut WebSocket,
+    guest: Arc<Guest>,
+    site: &Site,
+) -> Option<Result<Option<String>, String>> {
+    let region = tokio::select! {
+        region = greeting::greet(socket, &site.keys) => region,
+        () = guest.has_to_leave() => return None,
+    };
+    Some(region.inspect(|_| guest.let_in()))
+}
+
 /// Lets a page in if it proves that it knows the token, and serves it until it is gone.
 async fn greet(mut socket: WebSocket, guest: Arc<Guest>, site: Arc<Site>) {
-    let greeted = tokio::select! {
-        greeted = greeting::greet(&mut socket, &site.keys) => greeted,
-        // The connection has to make room for others.
-        () = guest.has_to_leave() => return,
+    let Some(region) = admit(&mut socket, guest, &site).await else {
+        return;
     };
-    let hub = greeted.and_then(|region| {
-        guest.let_in();
-        hub(&site, region).map_err(|(_, why)| why)
-    });
-    drop(guest);
+    let hub = region.and_then(|region| hub(&site, region).map_err(|(_, why)| why));
     match hub {
         Ok(hub) => show(socket, &hub, &site).await,
         Err(why) => refuse(socket, why, site.timeouts.send).await,

@@ -7,6 +7,7 @@ mod greeting;
 mod meshes;
 mod page;
 mod refused;
+mod relay;
 mod runs;
 mod slow;
 mod wholes;

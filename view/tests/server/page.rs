@@ -81,7 +81,16 @@ impl Site {
         query: &str,
         headers: &[(&'static str, &str)],
     ) -> Result<WebSocket<TcpStream>, Error> {
-        let url = format!("ws://{}/ws{query}", self.address);
+        self.connect_to(&format!("/ws{query}"), headers)
+    }
+
+    /// Opens a WebSocket at this path.
+    pub fn connect_to(
+        &self,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<WebSocket<TcpStream>, Error> {
+        let url = format!("ws://{}{path}", self.address);
         let mut request = url.into_client_request().unwrap();
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().unwrap());
@@ -115,6 +124,7 @@ impl Site {
 pub fn server(name: &str, timeouts: Timeouts, endpoint: Endpoint) -> Server {
     Server::bind(Settings {
         name: name.to_owned(),
+        mirrored: name.to_owned(),
         endpoint,
         secret: SECRET.to_owned(),
         options: Options::default(),

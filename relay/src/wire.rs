@@ -1,93 +1,87 @@
-//! Messages of a relay. All numbers are little-endian.
+//! Messages. All numbers are little-endian. A region has a number, which is the rank in a group.
 //!
 //! | message | bytes |
 //! |---|---|
 //! | begin | 1, `u32` length of the head, head as JSON, field table as MessagePack |
-//! | data | 2, `u32` rank, then parts: `u32` field, `u64` start, `u64` length, the bytes |
-//! | end | 3, `u32` rank |
+//! | data | 2, `u32` region, then parts: `u32` field, `u64` start, `u64` length, the bytes |
+//! | end | 3, `u32` region |
+//! | step | 4, `u32` count, then that many `u32` regions |
+//!
+//! A step is complete when all of its regions have ended. Receivers that know by themselves which
+//! regions a step has need no message for it.
 
+use crate::error::BadMessage;
 use serde::{Deserialize, Serialize};
-use tcasm_core::field::{FieldTable, TableError};
-use thiserror::Error;
-
-/// The most bytes of a message, but for its head.
-pub(super) const MOST: usize = 1 << 20;
+use tcasm_core::field::FieldTable;
 
 const BEGIN: u8 = 1;
 const DATA: u8 = 2;
 const END: u8 = 3;
+const STEP: u8 = 4;
 
-/// The head of the version of one rank.
+/// The head of a version of a region.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Head {
-    pub(super) group: String,
-    pub(super) run: String,
-    pub(super) rank: u32,
-    pub(super) ranks: u32,
-    pub(super) step: u64,
-    pub(super) time: f64,
+pub struct Head {
+    /// The name of the region.
+    pub region: String,
+    pub number: u32,
+    pub step: u64,
+    pub time: f64,
+    /// All bytes of all fields follow, so a new mirror can show them. Otherwise only what has
+    /// changed follows.
+    pub whole: bool,
     /// The bytes of the region, and of its pages.
-    pub(super) region: u64,
-    pub(super) page_size: u64,
+    pub bytes: u64,
+    pub page_size: u64,
 }
 
 /// A part of a field: the number of the field in the table, the first byte, and the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece<'b> {
-    pub(super) field: u32,
-    pub(super) start: u64,
-    pub(super) bytes: &'b [u8],
+pub struct Piece<'b> {
+    pub field: u32,
+    pub start: u64,
+    pub bytes: &'b [u8],
 }
 
 /// A message that was received.
-pub(super) enum Received<'b> {
+pub enum Received<'b> {
     Begin(Box<Head>, Box<FieldTable>),
     Data(u32, Vec<Piece<'b>>),
     End(u32),
+    Step(Vec<u32>),
 }
 
-/// Why a message cannot be understood.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum BadMessage {
-    /// It is too short, or of no known kind.
-    #[error("a message of {bytes} bytes of another agent cannot be understood")]
-    Shape {
-        /// Its bytes.
-        bytes: usize,
-    },
-    /// Its head cannot be read.
-    #[error("the head of a message of another agent cannot be read: {0}")]
-    Head(#[from] serde_json::Error),
-    /// Its field table cannot be read.
-    #[error("a message of another agent: {0}")]
-    Table(#[from] TableError),
-}
-
-pub(super) fn begin(head: &Head, table: &FieldTable) -> Result<Vec<u8>, BadMessage> {
+pub fn begin(head: &Head, table: &FieldTable) -> Result<Vec<u8>, BadMessage> {
     let head = serde_json::to_vec(head)?;
     let length = (head.len() as u32).to_le_bytes();
     Ok([&[BEGIN][..], &length, &head, &table.encode()?].concat())
 }
 
 /// Returns the beginning of a message with parts of fields.
-pub(super) fn data(rank: u32) -> Vec<u8> {
-    [&[DATA][..], &rank.to_le_bytes()].concat()
+pub fn data(region: u32) -> Vec<u8> {
+    [&[DATA][..], &region.to_le_bytes()].concat()
 }
 
 /// Adds the head of a part to a message. Its bytes follow.
-pub(super) fn add_piece(message: &mut Vec<u8>, field: u32, start: u64, length: u64) {
+pub fn add_piece(message: &mut Vec<u8>, field: u32, start: u64, length: u64) {
     message.extend(field.to_le_bytes());
     message.extend(start.to_le_bytes());
     message.extend(length.to_le_bytes());
 }
 
-pub(super) fn end(rank: u32) -> Vec<u8> {
-    [&[END][..], &rank.to_le_bytes()].concat()
+pub fn end(region: u32) -> Vec<u8> {
+    [&[END][..], &region.to_le_bytes()].concat()
+}
+
+/// Returns the message that begins a step of these regions.
+pub fn step(regions: &[u32]) -> Vec<u8> {
+    let count = (regions.len() as u32).to_le_bytes();
+    let numbers = regions.iter().flat_map(|number| number.to_le_bytes());
+    [STEP].into_iter().chain(count).chain(numbers).collect()
 }
 
 /// Reads a message.
-pub(super) fn read(message: &[u8]) -> Result<Received<'_>, BadMessage> {
+pub fn read(message: &[u8]) -> Result<Received<'_>, BadMessage> {
     let shape = || BadMessage::Shape {
         bytes: message.len(),
     };
@@ -97,7 +91,7 @@ pub(super) fn read(message: &[u8]) -> Result<Received<'_>, BadMessage> {
         BEGIN => {
             let head = take(&mut rest, first as usize).ok_or_else(shape)?;
             let head: Head = serde_json::from_slice(head)?;
-            let table = FieldTable::decode(rest, head.region, head.page_size.max(1))?;
+            let table = FieldTable::decode(rest, head.bytes, head.page_size.max(1))?;
             Ok(Received::Begin(Box::new(head), Box::new(table)))
         }
         DATA => {
@@ -108,6 +102,10 @@ pub(super) fn read(message: &[u8]) -> Result<Received<'_>, BadMessage> {
             Ok(Received::Data(first, pieces))
         }
         END if rest.is_empty() => Ok(Received::End(first)),
+        STEP if rest.len() as u64 == 4 * u64::from(first) => {
+            let numbers = std::iter::from_fn(|| take_u32(&mut rest));
+            Ok(Received::Step(numbers.collect()))
+        }
         _ => Err(shape()),
     }
 }
@@ -146,13 +144,12 @@ mod tests {
     #[test]
     fn messages_survive_and_shorter_ones_are_errors() {
         let head = Head {
-            group: "heat".into(),
-            run: "a".into(),
-            rank: 3,
-            ranks: 8,
+            region: "heat.3".into(),
+            number: 3,
             step: 7,
             time: 0.5,
-            region: 1 << 20,
+            whole: true,
+            bytes: 1 << 20,
             page_size: 4096,
         };
         let message = begin(&head, &FieldTable::default()).unwrap();
@@ -175,6 +172,9 @@ mod tests {
         );
         assert!(read(&message[..message.len() - 1]).is_err());
         assert!(matches!(read(&end(9)).unwrap(), Received::End(9)));
+        let message = step(&[3, 0, 70_000]);
+        assert!(matches!(read(&message).unwrap(), Received::Step(r) if r == [3, 0, 70_000]));
+        assert!(read(&message[..message.len() - 1]).is_err());
         assert!(read(&[]).is_err());
     }
 
