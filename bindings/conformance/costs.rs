@@ -1,6 +1,7 @@
 //! The time of publish through the library for C beside that of Rust, and of an adopted array
 //! beside a field of the region. Both sides of a pair compute the same steps in turn, so that a
-//! change of the machine's speed affects both.
+//! change of the machine's speed affects both. Also the time in which an observer takes a version
+//! of a small field, gets its array and lets go: `costs.py` does the same in Python.
 //!
 //! `cargo run --release -p tcasm-conformance --bin costs -- [MIB] [STEPS]` takes arrays of 64 MiB
 //! and 400 steps for each share of pages unless told. Each side of a pair needs up to three times
@@ -11,6 +12,7 @@ use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 // The functions that are declared here.
 use tcasm_c as _;
+use tcasm_observer::Observer;
 use tcasm_producer::{CaptureMode, Producer};
 
 const PAGE: usize = 4096;
@@ -210,6 +212,31 @@ fn report(labels: [&str; 2], percent: usize, times: [Vec<Duration>; 2]) {
     println!("        ratio of medians {:9.3}", found[1][0] / found[0][0]);
 }
 
+/// Prints how long an observer takes to get the array of each version.
+fn read(versions: u64) {
+    let builder = Producer::builder("costs-read").capacity(1 << 20);
+    let mut producer = builder.create().expect("a region");
+    let field = producer.field::<f64, _>("u", [64, 64]);
+    let field = field.add().expect("a field");
+    let mut observer = Observer::attach("costs-read").expect("attached");
+    let mut times = Vec::new();
+    for step in 1..=versions {
+        producer.view_mut(field).expect("a view")[[0, 0]] = step as f64;
+        producer.publish(step, 0.0).expect("published");
+        let start = Instant::now();
+        let version = observer.next(LONG).expect("a version");
+        let view = version.view_of(&["u"]).expect("a view");
+        let first = view.array::<f64>("u").expect("an array")[[0, 0]];
+        drop((view, version));
+        times.push(start.elapsed());
+        assert_eq!(first, step as f64);
+    }
+    times.sort_unstable();
+    let at = |share: usize| times[(times.len() - 1) * share / 1000].as_secs_f64() * 1e6;
+    let (median, p99, most) = (at(500), at(990), at(1000));
+    println!("next, one array, release {median:8.1} {p99:8.1} {most:8.1} us");
+}
+
 fn main() {
     let folder = std::env::temp_dir().join(format!("tcasm-costs-{}", std::process::id()));
     // SAFETY: there is no other thread yet.
@@ -219,6 +246,7 @@ fn main() {
         .map(|a| a.parse().expect("a number"));
     let bytes = numbers.next().unwrap_or(64) << 20;
     let steps = numbers.next().unwrap_or(400) as u64;
+    read(5000);
     println!("publish of {} MiB: median, p99 and maximum", bytes >> 20);
     {
         let mut rust = Rust::new("costs-rust", bytes, CaptureMode::default());
