@@ -9,9 +9,11 @@
 //! says so.
 
 mod holder;
+mod launcher;
 
 use crate::child::Child;
 use holder::Holder;
+pub use launcher::Launcher;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -40,6 +42,7 @@ pub fn part(host: usize, processes: usize, program: &[&str]) -> Part {
 pub struct Cluster {
     dir: TempDir,
     hosts: usize,
+    launcher: Launcher,
     namespaces: Option<Namespaces>,
 }
 
@@ -64,6 +67,7 @@ impl Cluster {
         let mut cluster = Cluster {
             dir,
             hosts,
+            launcher: Launcher::found(),
             namespaces: None,
         };
         match nix::unistd::geteuid().is_root() {
@@ -78,6 +82,11 @@ impl Cluster {
         self.namespaces.is_some()
     }
 
+    /// Returns the launcher of jobs.
+    pub fn launcher(&self) -> Launcher {
+        self.launcher
+    }
+
     /// Returns the folder for sockets of a host.
     pub fn runtime_dir(&self, host: usize) -> PathBuf {
         self.dir.path().join(name(host)).join("run")
@@ -85,13 +94,15 @@ impl Cluster {
 
     /// Starts a job with `mpirun`.
     pub fn mpirun(&self, parts: &[Part]) -> Child {
-        let mut arguments = self.mpirun_options();
+        let script = self.dir.path().join("on.sh").display().to_string();
+        let agent = self.namespaces.as_ref().map(|_| script.as_str());
+        let mut arguments = vec!["mpirun".to_owned()];
+        arguments.extend(self.launcher.options(agent, parts));
         for (i, part) in parts.iter().enumerate() {
             arguments.extend((i > 0).then(|| ":".to_owned()));
             let count = part.processes.to_string();
             if self.namespaces.is_some() {
-                let place = format!("{}:{count}", name(part.host));
-                arguments.extend(["-host".to_owned(), place]);
+                arguments.extend(self.launcher.place(part));
             }
             arguments.extend(["-n".to_owned(), count.clone()]);
             if self.namespaces.is_none() {
@@ -191,28 +202,6 @@ impl Cluster {
         Child::start(program, &arguments, dir, &[])
     }
 
-    fn mpirun_options(&self) -> Vec<String> {
-        let mut options = vec!["mpirun"];
-        let script = self.dir.path().join("on.sh").display().to_string();
-        options.extend([
-            "--allow-run-as-root",
-            "--oversubscribe",
-            "--mca",
-            "pml",
-            "ob1",
-        ]);
-        match self.namespaces {
-            Some(_) => {
-                options.extend(["--mca", "plm_rsh_agent", &script]);
-                options.extend(["--mca", "oob_tcp_if_include", "eth0"]);
-                options.extend(["--mca", "btl", "self,vader,tcp"]);
-                options.extend(["--mca", "btl_tcp_if_include", "eth0"]);
-            }
-            None => options.extend(["--mca", "btl", "self,vader"]),
-        }
-        options.into_iter().map(str::to_owned).collect()
-    }
-
     fn make_namespaces(&self) -> Namespaces {
         let dir = self.dir.path();
         let mut names = String::from("127.0.0.1 localhost\n");
@@ -275,7 +264,11 @@ impl Cluster {
     /// process of each host that lives.
     fn write_agent(&self, hosts: &[Option<i32>]) {
         let dir = self.dir.path();
-        let mut script = String::from("#!/bin/sh\nhost=$1; shift\ncase $host in\n");
+        // Some launchers give options first.
+        let mut script = String::from(
+            "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\n\
+             case $host in\n",
+        );
         for (i, pid) in hosts.iter().enumerate() {
             let known = pid.map(|pid| format!("    {}) pid={pid} ;;\n", name(i)));
             script += &known.unwrap_or_default();
