@@ -1,7 +1,7 @@
 //! Device memory that processes open by handles, with a driver that has no GPU. No GPU is used.
 
 use std::path::PathBuf;
-use tcasm_tests::child::Child;
+use tcasm_tests::child::{Child, poll_until};
 use tcasm_tests::fake_cuda;
 use tempfile::TempDir;
 
@@ -311,5 +311,10 @@ fn host_memory_is_registered_with_a_device_and_given_back() {
     // This driver's addresses of the device are greater by one.
     assert_eq!(ask(&mut process, "register"), "1 true");
     let names = ["register", "unregister", "release"];
-    assert_eq!(fake_cuda::calls(&world.log("process"), names), [1, 1, 1]);
+    // The thread that follows the address space may be the last to let go.
+    poll_until("each call was made once", || {
+        let calls = fake_cuda::calls(&world.log("process"), names);
+        assert!(calls.iter().all(|count| *count <= 1), "{calls:?}");
+        (calls == [1, 1, 1]).then_some(())
+    });
 }
