@@ -19,8 +19,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 commands=(
-    checkpoint checkpoints clean completions demo doctor dump export hostbuffer info keep ls restore
-    run stats verify view watch
+    checkpoint checkpoints clean completions demo doctor dump export hostbuffer info keep ls mirror
+    restore run stats verify view watch
 )
 
 # below FOLDER PATH: prints the whole path of PATH, which is below FOLDER if it is relative.
