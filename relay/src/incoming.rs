@@ -194,7 +194,7 @@ mod tests {
         assert!(incoming.publish().unwrap());
         let names: Vec<_> = incoming.names().map(str::to_owned).collect();
         assert_eq!(names, [format!("{region}-0"), format!("{region}-1")]);
-        // What an earlier step had does not make a later one complete.
+        // The end of a region in an earlier step does not count for a later one.
         incoming.take(&wire::step(&[0, 1])).unwrap();
         incoming.take(&wire::end(0)).unwrap();
         incoming.take(&wire::step(&[0, 1])).unwrap();

@@ -10,7 +10,7 @@ use tcasm_observer::Version;
 /// The most bytes of a message, but for its head, if nothing else is asked for.
 const MOST: usize = 1 << 20;
 
-/// What is left to send of a version of one region.
+/// The messages of a version of one region that are left to send.
 pub struct Outgoing {
     version: Version,
     number: u32,

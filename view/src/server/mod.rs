@@ -18,6 +18,7 @@ mod visitor;
 
 pub use access::{Access, Refused};
 pub use listen::{Endpoint, FIRST_PORT, ServeError};
+pub use relay::{LOST, NO_REGION};
 pub use settings::Settings;
 pub use timeouts::Timeouts;
 pub use visitor::Visitor;

@@ -4,12 +4,11 @@
 use super::access::KnowsToken;
 use super::lobby::Guest;
 use super::site::Site;
-use super::socket::{RegionQuery, admit};
+use super::socket::{RegionQuery, admit, close, limited};
 use super::timeouts::Timeouts;
-use crate::request::MAX_MESSAGE;
 use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Query, State};
 use axum::response::Response;
 use std::sync::Arc;
@@ -30,10 +29,10 @@ const POLL: Duration = Duration::from_millis(100);
 /// The time that the other side gets to close the connection.
 const LAST: Duration = Duration::from_secs(1);
 
-/// The code of a close frame: there is no such region.
-const NO_REGION: u16 = 4003;
-/// The code of a close frame: the producer is lost.
-const LOST: u16 = 4004;
+/// The code of the close frame of a relay: there is no such region.
+pub const NO_REGION: u16 = 4003;
+/// The code of the close frame of a relay: the producer is lost.
+pub const LOST: u16 = 4004;
 
 /// Answers `GET /relay`, by the rules of `GET /ws`.
 pub async fn open(
@@ -43,11 +42,8 @@ pub async fn open(
     knows: Option<Extension<KnowsToken>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let upgrade = upgrade
-        .max_message_size(MAX_MESSAGE)
-        .max_frame_size(MAX_MESSAGE);
     let known = knows.map(|_| asked.region);
-    upgrade.on_upgrade(async move |mut socket| {
+    limited(upgrade).on_upgrade(async move |mut socket| {
         let region = match known {
             Some(region) => Some(Ok(region)),
             None => admit(&mut socket, guest, &site).await,
@@ -56,7 +52,7 @@ pub async fn open(
             Some(Ok(region)) => relay(socket, region, &site).await,
             Some(Err(why)) => {
                 let refused = End::new(close_code::POLICY, why);
-                close(&mut socket, refused, site.timeouts.send).await;
+                end(&mut socket, refused, site.timeouts.send).await;
             }
             None => {}
         }
@@ -86,9 +82,9 @@ async fn relay(mut socket: WebSocket, region: Option<String>, site: &Site) {
         tracing::debug!("dropped a mirror: {why}");
         return;
     }
-    let end = thread.await;
-    let end = end.unwrap_or_else(|_| End::new(close_code::ERROR, "the relay has failed"));
-    close(&mut socket, end, site.timeouts.send).await;
+    let why = thread.await;
+    let why = why.unwrap_or_else(|_| End::new(close_code::ERROR, "the relay has failed"));
+    end(&mut socket, why, site.timeouts.send).await;
 }
 
 /// Sends messages until there are no more. An error says why the receiver is gone.
@@ -132,15 +128,9 @@ async fn send_all(
     }
 }
 
-/// Closes the connection and sends the reason.
-async fn close(socket: &mut WebSocket, end: End, limit: Duration) {
-    // A close frame has room for 123 bytes.
-    let reason: String = end.why.chars().filter(char::is_ascii).take(120).collect();
-    let frame = CloseFrame {
-        code: end.code,
-        reason: reason.into(),
-    };
-    let _ = timeout(limit, socket.send(Message::Close(Some(frame)))).await;
+/// Closes the connection, sends the reason, and waits for the other side to close it.
+async fn end(socket: &mut WebSocket, end: End, limit: Duration) {
+    close(socket, end.code, &end.why, limit).await;
     // If something has come that was not read, the system would take back what was sent.
     let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
     let _ = timeout(LAST, rest).await;

@@ -38,9 +38,7 @@ pub async fn open(
     knows: Option<Extension<KnowsToken>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let upgrade = upgrade
-        .max_message_size(MAX_MESSAGE)
-        .max_frame_size(MAX_MESSAGE);
+    let upgrade = limited(upgrade);
     if knows.is_none() {
         return upgrade.on_upgrade(move |socket| greet(socket, guest, site));
     }
@@ -48,6 +46,13 @@ pub async fn open(
         Ok(hub) => upgrade.on_upgrade(async move |socket| show(socket, &hub, &site).await),
         Err((status, why)) => (status, why).into_response(),
     }
+}
+
+/// Limits what a client can send at once.
+pub(super) fn limited(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
+    upgrade
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE)
 }
 
 /// Lets a client in if it proves that it knows the token. Returns the region that it asks for, or
@@ -93,15 +98,20 @@ async fn show(socket: WebSocket, hub: &Hub, site: &Arc<Site>) {
     }
 }
 
-/// Closes the connection and sends the reason.
+/// Closes the connection of a page that is refused, and sends the reason.
 async fn refuse(mut socket: WebSocket, why: String, limit: Duration) {
+    close(&mut socket, close_code::POLICY, &why, limit).await;
+}
+
+/// Closes a connection with a code, and sends the reason.
+pub(super) async fn close(socket: &mut WebSocket, code: u16, why: &str, limit: Duration) {
     // A close frame has room for 123 bytes.
     let reason: String = why.chars().filter(char::is_ascii).take(120).collect();
-    let close = CloseFrame {
-        code: close_code::POLICY,
+    let frame = CloseFrame {
+        code,
         reason: reason.into(),
     };
-    let _ = timeout(limit, socket.send(Message::Close(Some(close)))).await;
+    let _ = timeout(limit, socket.send(Message::Close(Some(frame)))).await;
 }
 
 /// A page that is connected.

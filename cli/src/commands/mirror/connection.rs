@@ -5,7 +5,7 @@ use crate::wait::POLL;
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
-use tcasm_view::server::Visitor;
+use tcasm_view::server::{LOST, NO_REGION, Visitor};
 use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Bytes, Error, Message, WebSocket};
@@ -16,10 +16,6 @@ const START: Duration = Duration::from_secs(20);
 /// The time after which this side says that it is there. The other side waits twice as long.
 const SPEAK: Duration = Duration::from_secs(15);
 
-/// The codes of close frames that tell of the region.
-const NO_REGION: u16 = 4003;
-const LOST: u16 = 4004;
-
 /// A connection that has proven itself.
 pub struct Connection {
     socket: WebSocket<TcpStream>,
@@ -27,7 +23,7 @@ pub struct Connection {
     spoke: Instant,
 }
 
-/// What has come.
+/// The result of waiting for a message.
 pub enum Received {
     /// A message of the relay.
     Message(Bytes),
