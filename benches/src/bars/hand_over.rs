@@ -3,6 +3,7 @@
 //! Steps in ordinary memory and steps that publish the field take turns.
 
 use super::bar::{Bar, Unit};
+use crate::plain::huge_array;
 use crate::samples::Samples;
 use crate::workload::BYTES;
 use ndarray::{Array1, ArrayViewMut1, Zip};
@@ -24,7 +25,7 @@ pub fn measure() -> Vec<Bar> {
     let mut p = builder.create().expect("a region");
     let field: Field<f64, _, HandedOver> =
         p.field("field", [n]).handed_over().add().expect("a field");
-    let (from, mut plain) = (Array1::from_elem(n, 1.0), Array1::zeros(n));
+    let (from, mut plain) = (huge_array(n), huge_array(n));
     let observer = Observer::attach(&name).expect("an observer");
     let [mut in_memory, mut handed, mut publish] = std::array::from_fn(|_| Samples::default());
     let mut copied = 0;

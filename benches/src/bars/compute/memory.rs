@@ -6,8 +6,6 @@ use crate::plain::{huge_array, small_array};
 use crate::smaps;
 use crate::workload::Random;
 use ndarray::Array1;
-use std::ops::Range;
-use tcasm_core::sys::mem::HUGE_PAGE;
 
 /// The elements that a step writes.
 pub(super) enum Change {
@@ -84,41 +82,27 @@ pub(super) trait Memory {
 }
 
 /// Memory of a program that has no region.
-pub(super) struct Plain {
-    array: Array1<f64>,
-    /// The elements in use. They begin at a multiple of the size of a huge page.
-    used: Range<usize>,
-}
-
-/// Number of elements in a huge page.
-const IN_HUGE_PAGE: usize = HUGE_PAGE / size_of::<f64>();
+pub(super) struct Plain(Array1<f64>);
 
 impl Plain {
     /// Returns memory with huge pages.
     pub(super) fn huge() -> Self {
-        Plain::within(huge_array(ELEMENTS + IN_HUGE_PAGE))
+        Plain(huge_array(ELEMENTS))
     }
 
     /// Returns memory without huge pages.
     pub(super) fn small() -> Self {
-        Plain::within(small_array(ELEMENTS + IN_HUGE_PAGE))
-    }
-
-    fn within(array: Array1<f64>) -> Self {
-        let address = array.as_ptr() as usize;
-        let first = (address.next_multiple_of(HUGE_PAGE) - address) / size_of::<f64>();
-        let used = first..first + ELEMENTS;
-        Plain { array, used }
+        Plain(small_array(ELEMENTS))
     }
 }
 
 impl Memory for Plain {
     fn read(&self) -> &[f64] {
-        &self.array.as_slice().expect("contiguous")[self.used.clone()]
+        self.0.as_slice().expect("contiguous")
     }
 
     fn write(&mut self) -> &mut [f64] {
-        &mut self.array.as_slice_mut().expect("contiguous")[self.used.clone()]
+        self.0.as_slice_mut().expect("contiguous")
     }
 }
 
