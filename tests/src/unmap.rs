@@ -46,9 +46,10 @@ pub struct Adopted {
 }
 
 impl Adopted {
-    /// Maps memory for `len` values, where nothing else is mapped later, and adopts it.
+    /// Maps memory for `len` values, where neither the kernel nor a region maps anything later, and
+    /// adopts it.
     pub fn new(producer: &mut Producer, name: &str, len: usize) -> io::Result<Self> {
-        static NEXT: AtomicUsize = AtomicUsize::new(0x2000_0000_0000);
+        static NEXT: AtomicUsize = AtomicUsize::new(0x3000_0000_0000);
         let at = NEXT.fetch_add(1 << 30, Ordering::Relaxed) as *mut libc::c_void;
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

@@ -3,6 +3,7 @@
 
 mod adopted;
 mod behaviour;
+mod claims;
 mod compare;
 #[cfg(test)]
 mod conformance;

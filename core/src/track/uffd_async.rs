@@ -13,6 +13,7 @@
 //! A chunk that is shared with a plane as a whole is not armed before the first store to it: the
 //! kernel would split its huge page. The store makes a private copy, which a scan finds.
 
+use super::claims::Claims;
 use super::kind::TrackerKind;
 use super::live::Live;
 use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
@@ -39,6 +40,8 @@ pub(super) struct UffdAsync {
     /// The pages of chunks that are private mappings of a file without copies. They are registered,
     /// but not armed: a store makes a copy, and `harvest` scans these for copies.
     uncopied: PageSet,
+    /// The memory of an adopted array that is registered.
+    claims: Option<Claims>,
 }
 
 /// The descriptors, which trackers of several spans share.
@@ -71,6 +74,7 @@ impl UffdAsync {
             armed: PageSet::new(span.pages),
             suspended: PageSet::new(span.pages),
             uncopied: PageSet::new(span.pages),
+            claims: None,
         }
     }
 
@@ -275,18 +279,27 @@ impl Tracker for UffdAsync {
     }
 
     fn beside(&self, span: Span) -> Box<dyn Tracker> {
-        Box::new(Self::with_kernel(span, self.kernel.clone(), self.origin))
+        let claims = Some(Claims::default());
+        Box::new(UffdAsync {
+            claims,
+            ..Self::with_kernel(span, self.kernel.clone(), self.origin)
+        })
     }
 
     unsafe fn track(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
         let range = self.live.span().addresses(pages);
         uffd::register_small(&self.kernel.uffd, &range)
             .map_err(failed("registering live memory"))?;
+        Claims::take_from_others(&range);
+        if let Some(claims) = &self.claims {
+            claims.add(range);
+        }
         self.live.track(pages);
         Ok(())
     }
 
     fn harvest(&mut self, expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError> {
+        self.claims.as_ref().map_or(Ok(()), Claims::check)?;
         self.live.check_but(&self.suspended)?;
         let written = &mut found.written;
         // Armed chunks come first. Chunks that are armed below are reported there.
@@ -318,6 +331,7 @@ impl Tracker for UffdAsync {
     }
 
     fn check(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
+        self.claims.as_ref().map_or(Ok(()), Claims::check)?;
         self.live.check_pages(pages)?;
         let mut asked = PageSet::new(self.armed.capacity());
         asked.insert_range(pages.clone());
@@ -328,6 +342,7 @@ impl Tracker for UffdAsync {
     }
 
     fn forget(&mut self, pages: &Range<usize>) {
+        self.claims = self.claims.take().map(|_| Claims::default());
         // Where it is unmapped, or mapped to other memory, there is nothing to end.
         let _ = uffd::unwatch(&self.kernel.uffd, &self.live.span().addresses(pages));
         self.live.forget(pages);
