@@ -21,7 +21,12 @@ impl Planes {
         }
         let frames = self.frames(plane, pages);
         let fresh = self.hold(&frames);
-        let allocated = self.planes[plane].memory.allocate(pages);
+        let memory = &self.planes[plane].memory;
+        let none_has_any = fresh.len() == pages.len();
+        let allocated = match self.huge && none_has_any {
+            true => memory.allocate_huge(pages),
+            false => memory.allocate(pages),
+        };
         if allocated.is_err() {
             self.unhold(&fresh);
         }

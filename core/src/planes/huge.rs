@@ -1,7 +1,7 @@
 //! Makes chunks of planes huge pages.
 //!
-//! Planes get their memory page by page. A chunk of which no page will change for a while can be
-//! gathered into a huge page. A program whose live memory is mapped to the plane then computes in a
+//! Planes get their memory page by page, except for handed-over buffers. A chunk of which no page
+//! will change for a while can be gathered into a huge page. A program whose live memory is mapped to the plane then computes in a
 //! huge page too. Gathering takes longer than copying the chunk, so the keeper does it.
 
 use super::frames::Frames;
@@ -29,6 +29,36 @@ impl PlaneMemory {
         if !chunks.is_empty() {
             self.huge().ask_all(chunks);
         }
+    }
+
+    /// Takes memory for `pages`, of which none has any: huge pages for whole chunks, where the
+    /// kernel has them. After an error some of the frames may have memory.
+    pub(super) fn allocate_huge(&self, pages: &Range<usize>) -> io::Result<()> {
+        let chunks = pages.start.div_ceil(CHUNK_PAGES)..pages.end / CHUNK_PAGES;
+        if chunks.is_empty() {
+            return self.allocate(pages);
+        }
+        let beside = [
+            pages.start..chunks.start * CHUNK_PAGES,
+            chunks.end * CHUNK_PAGES..pages.end,
+        ];
+        let mut beside = beside.iter().filter(|pages| !pages.is_empty());
+        beside.try_for_each(|pages| self.allocate(pages))?;
+        chunks
+            .clone()
+            .try_for_each(|chunk| self.allocate_chunk(chunk))
+    }
+
+    /// Gathers a chunk that has one page: the kernel fills the rest of the huge page with zeros.
+    /// This takes a tenth of the time that 512 small pages take.
+    fn allocate_chunk(&self, chunk: usize) -> io::Result<()> {
+        let first = chunk * CHUNK_PAGES;
+        self.allocate(&(first..first + 1))?;
+        if self.gather_chunk(chunk).is_ok() {
+            self.huge().done(chunk, true);
+            return Ok(());
+        }
+        self.allocate(&(first..first + CHUNK_PAGES))
     }
 
     /// Gathers a chunk through a mapping of its own, because huge pages are kept out of that of the
@@ -113,6 +143,23 @@ impl Planes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_chunks_get_their_memory_as_huge_pages_where_the_kernel_has_them() {
+        let plane = || PlaneMemory::create("fresh", 4 * CHUNK_PAGES, 4096).unwrap();
+        let (memory, other) = (plane(), plane());
+        other.allocate(&(0..1)).unwrap();
+        let kernel_has_them = other.gather_chunk(0).is_ok();
+        let pages = 10..3 * CHUNK_PAGES + 5;
+        memory.allocate_huge(&pages).unwrap();
+        assert_eq!(memory.allocated().unwrap(), pages.len());
+        assert!(memory.present().unwrap().runs().eq([pages]));
+        assert!(!memory.huge().has_gathered(&(0..1)) && !memory.huge().has_gathered(&(3..4)));
+        for chunk in 1..3 {
+            let gathered = memory.huge().has_gathered(&(chunk..chunk + 1));
+            assert_eq!(gathered, kernel_has_them, "chunk {chunk}");
+        }
+    }
 
     #[test]
     fn pages_leave_chunk_by_chunk_where_one_was_gathered() {
