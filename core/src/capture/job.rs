@@ -49,6 +49,8 @@ pub struct Job {
     pub compare: Compare,
     /// How the pages are stored.
     pub stores: Stores,
+    /// True if frames may consist of huge pages.
+    pub huge_pages: bool,
 }
 
 // No function that saves may allocate: see rule 4 of the parent module.
@@ -100,7 +102,7 @@ impl Job {
     unsafe fn save_live(&self, chunk: usize) -> io::Result<ChunkBits> {
         let mut changed = ChunkBits::default();
         for (plane, bits) in self.frames.in_chunk(chunk) {
-            let fresh = self.fresh.in_chunk(chunk).any(|(p, _)| p == plane);
+            let fresh = self.lacks_memory(chunk, plane)?;
             for block in blocks(bits) {
                 // SAFETY: the caller keeps the promises of `save`, which are the same.
                 let differing = unsafe { self.changed(chunk, &block)? };
@@ -114,6 +116,24 @@ impl Job {
             }
         }
         Ok(changed)
+    }
+
+    /// Returns true if some frames of a chunk in a plane have no memory. If none has any, and all
+    /// are copied, they get it here.
+    fn lacks_memory(&self, chunk: usize, plane: usize) -> io::Result<bool> {
+        let mut fresh = self.fresh.in_chunk(chunk).filter(|(p, _)| *p == plane);
+        let Some((_, bits)) = fresh.next() else {
+            return Ok(false);
+        };
+        let copies_all = match &self.compare {
+            Compare::All => true,
+            Compare::Those(pages) => *pages.chunk(chunk) == ChunkBits::default(),
+            Compare::Only(_) => false,
+        };
+        if !self.huge_pages || *bits != [!0; CHUNK_WORDS] || !copies_all {
+            return Ok(true);
+        }
+        self.planes[plane].allocate_for_copy(chunk).map(|()| false)
     }
 
     /// Returns those of the pages `bits` of a chunk that have changed: those that are not compared,

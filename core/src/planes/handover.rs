@@ -8,9 +8,15 @@ use std::io;
 use std::ops::Range;
 
 impl Planes {
-    /// Asks for huge pages for all frames that become live memory from now on.
-    pub fn gather_live(&mut self) {
+    /// Lets frames consist of huge pages from now on: those that become live memory, and those of
+    /// chunks that get their memory as a whole.
+    pub fn allow_huge_pages(&mut self) {
         self.huge = true;
+    }
+
+    /// Returns true if frames may consist of huge pages.
+    pub fn allows_huge_pages(&self) -> bool {
+        self.huge
     }
 
     /// Takes memory for the frames of `pages` in `plane` that have none, so that storing to them

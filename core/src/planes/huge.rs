@@ -1,8 +1,9 @@
 //! Makes chunks of planes huge pages.
 //!
-//! Planes get their memory page by page, except for handed-over buffers. A chunk of which no page
-//! will change for a while can be gathered into a huge page. A program whose live memory is mapped to the plane then computes in a
-//! huge page too. Gathering takes longer than copying the chunk, so the keeper does it.
+//! Planes get their memory page by page, unless all frames of a chunk get it at the same time. A
+//! chunk of which no page will change for a while can be gathered into a huge page. A program whose
+//! live memory is mapped to the plane then computes in a huge page too. Gathering takes longer than
+//! copying the chunk, so the keeper does it.
 
 use super::frames::Frames;
 use super::huge_chunks::Gathered;
@@ -49,16 +50,17 @@ impl PlaneMemory {
             .try_for_each(|chunk| self.allocate_chunk(chunk))
     }
 
-    /// Gathers a chunk that has one page: the kernel fills the rest of the huge page with zeros.
-    /// This takes a tenth of the time that 512 small pages take.
-    fn allocate_chunk(&self, chunk: usize) -> io::Result<()> {
+    /// Takes memory for a chunk that has none. It is gathered when it has one page: the kernel
+    /// fills the rest of the huge page with zeros. This takes a tenth of the time that 512 small
+    /// pages take.
+    pub(super) fn allocate_chunk(&self, chunk: usize) -> io::Result<()> {
         let first = chunk * CHUNK_PAGES;
         self.allocate(&(first..first + 1))?;
-        if self.gather_chunk(chunk).is_ok() {
-            self.huge().done(chunk, true);
-            return Ok(());
+        let gather = || self.gather_chunk(chunk).is_ok();
+        match self.huge().begin_with(chunk, gather) {
+            true => Ok(()),
+            false => self.allocate(&(first..first + CHUNK_PAGES)),
         }
-        self.allocate(&(first..first + CHUNK_PAGES))
     }
 
     /// Gathers a chunk through a mapping of its own, because huge pages are kept out of that of the

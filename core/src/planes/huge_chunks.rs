@@ -4,10 +4,35 @@ use crate::pageset::ChunkSet;
 use crate::sys::lock::Lock;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The known state of the chunks of a plane.
 #[derive(Debug)]
-pub(super) struct HugeChunks(Lock<Chunks>);
+pub(super) struct HugeChunks(Lock<Chunks>, Scarcity);
+
+/// Tells when huge pages are lacking. Where memory is fragmented, the kernel looks for a huge page
+/// for some milliseconds, and finds none.
+#[derive(Debug, Default)]
+struct Scarcity(AtomicU32);
+
+impl Scarcity {
+    /// Returns true if a huge page should be tried: always until one is refused, and then for each
+    /// request whose number since then is a power of two.
+    fn may_try(&self) -> bool {
+        match self.0.load(Relaxed) {
+            0 => true,
+            _ => (self.0.fetch_add(1, Relaxed).saturating_add(1)).is_power_of_two(),
+        }
+    }
+
+    /// Notes whether the kernel had a huge page.
+    fn note(&self, had_one: bool) {
+        match had_one {
+            true => self.0.store(0, Relaxed),
+            false => self.0.store(self.0.load(Relaxed).max(1), Relaxed),
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Chunks {
@@ -39,11 +64,26 @@ pub enum Gathered {
 impl HugeChunks {
     pub(super) fn new(chunks: usize) -> Self {
         let set = || ChunkSet::new(chunks);
-        HugeChunks(Lock::new(Chunks {
+        let chunks = Chunks {
             wanted: set(),
             gathered: set(),
             refused: BTreeMap::new(),
-        }))
+        };
+        HugeChunks(Lock::new(chunks), Scarcity::default())
+    }
+
+    /// Calls `gather` for a chunk that gets its memory as a whole, unless huge pages are lacking.
+    /// Returns true if the chunk was gathered.
+    pub(super) fn begin_with(&self, chunk: usize, gather: impl FnOnce() -> bool) -> bool {
+        let gathered = self.1.may_try() && {
+            let gathered = gather();
+            self.1.note(gathered);
+            gathered
+        };
+        if gathered {
+            self.done(chunk, true);
+        }
+        gathered
     }
 
     /// Returns true if some of `chunks` were gathered.
@@ -113,6 +153,29 @@ impl HugeChunks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fewer_and_fewer_huge_pages_are_tried_while_the_kernel_has_none() {
+        let chunks = HugeChunks::new(1000);
+        let tried = |gathered: bool, range: Range<usize>| {
+            let one = |chunk: &usize| {
+                let mut tried = false;
+                let gather = || {
+                    tried = true;
+                    gathered
+                };
+                assert_eq!(chunks.begin_with(*chunk, gather), tried && gathered);
+                assert_eq!(chunks.has_gathered(&(*chunk..chunk + 1)), tried && gathered);
+                tried
+            };
+            range.filter(one).collect::<Vec<_>>()
+        };
+        assert_eq!(tried(true, 0..3), [0, 1, 2]);
+        // The first refusal counts as request 1.
+        assert_eq!(tried(false, 9..109), [9, 10, 12, 16, 24, 40, 72]);
+        // Requests 101 to 131: the one that succeeds is request 128.
+        assert_eq!(tried(true, 109..140), [136, 137, 138, 139]);
+    }
 
     #[test]
     fn chunk_is_tried_again_until_it_was_refused_often_and_anew_when_pages_left() {

@@ -150,18 +150,26 @@ impl PlaneMemory {
         if fresh {
             // A system call allocates the memory, because it returns an error where there is none.
             // A store would raise a signal that ends the simulation.
-            self.allocate_for_copy(pages)?;
+            self.allocate_some_for_copy(pages)?;
         }
         Ok(self.map.ptr().wrapping_add(pages.start * self.page_size))
     }
 
-    fn allocate_for_copy(&self, pages: &Range<usize>) -> io::Result<()> {
+    fn allocate_some_for_copy(&self, pages: &Range<usize>) -> io::Result<()> {
         if fault::lacks_memory() {
             // Behaves as if memory ran out half-way.
             self.allocate(&(pages.start..pages.start + pages.len() / 2))?;
             return Err(Errno::ENOMEM.into());
         }
         self.allocate(pages)
+    }
+
+    /// Takes memory for a chunk that has none, and of which all frames are copied to.
+    pub fn allocate_for_copy(&self, chunk: usize) -> io::Result<()> {
+        if fault::lacks_memory() {
+            return Err(Errno::ENOMEM.into());
+        }
+        self.allocate_chunk(chunk)
     }
 
     /// Copies `pages` of another plane into their frames. The source is read by system calls,

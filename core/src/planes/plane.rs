@@ -42,7 +42,7 @@ pub struct Planes {
     pub(super) retention: Retention,
     /// The plane and the number of a chunk that is being gathered into a huge page.
     pub(super) becoming: Option<(usize, usize)>,
-    /// True if frames of handed-over buffers are gathered into huge pages.
+    /// True if frames may consist of huge pages.
     pub(super) huge: bool,
     /// The nodes of memory. `None` on a machine with one node.
     pub(super) nodes: Option<Box<Nodes>>,

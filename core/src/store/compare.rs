@@ -57,6 +57,7 @@ impl Store {
             newest: self.newest_for_threads(),
             compare: Compare::Only(pages.clone()),
             stores: Stores::Cached,
+            huge_pages: false,
         };
         // SAFETY: the caller promises that nobody writes the pages during the call, and the sweep
         // ends within it. It has no frames. The newest version stays, because nothing is reclaimed

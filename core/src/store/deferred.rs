@@ -194,6 +194,7 @@ impl Store {
             planes: self.planes.memory(),
             newest: self.newest_for_threads(),
             compare,
+            huge_pages: self.planes.allows_huge_pages(),
         }
     }
 

@@ -36,10 +36,10 @@ impl Store {
         self.handovers.checked = checked;
     }
 
-    /// Has frames of handed-over buffers gathered into huge pages from now on. Somebody must call
-    /// [`Store::begin_huge`].
-    pub fn gather_handed_over(&mut self) {
-        self.planes.gather_live();
+    /// Lets planes have huge pages from now on, also those that are live memory of handed-over
+    /// buffers. Somebody must call [`Store::begin_huge`].
+    pub fn allow_huge_pages(&mut self) {
+        self.planes.allow_huge_pages();
     }
 
     /// Maps frames of a plane as live memory of a handed-over buffer, over `pages` of the

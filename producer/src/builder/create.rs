@@ -70,7 +70,7 @@ impl Builder {
         };
         let gathers = huge && (self.keeper || self.gather_often);
         if gathers {
-            store.gather_handed_over();
+            store.allow_huge_pages();
         }
         let allowed = Allowed {
             sharing: shared,
