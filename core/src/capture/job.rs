@@ -102,7 +102,7 @@ impl Job {
     unsafe fn save_live(&self, chunk: usize) -> io::Result<ChunkBits> {
         let mut changed = ChunkBits::default();
         for (plane, bits) in self.frames.in_chunk(chunk) {
-            let fresh = self.lacks_memory(chunk, plane)?;
+            let fresh = self.take_whole_chunk(chunk, plane)?;
             for block in blocks(bits) {
                 // SAFETY: the caller keeps the promises of `save`, which are the same.
                 let differing = unsafe { self.changed(chunk, &block)? };
@@ -118,9 +118,9 @@ impl Job {
         Ok(changed)
     }
 
-    /// Returns true if some frames of a chunk in a plane have no memory. If none has any, and all
-    /// are copied, they get it here.
-    fn lacks_memory(&self, chunk: usize, plane: usize) -> io::Result<bool> {
+    /// Takes memory for the frames of a chunk in a plane, if none has any and all are copied to.
+    /// Returns true if some frames have none afterwards.
+    fn take_whole_chunk(&self, chunk: usize, plane: usize) -> io::Result<bool> {
         let mut fresh = self.fresh.in_chunk(chunk).filter(|(p, _)| *p == plane);
         let Some((_, bits)) = fresh.next() else {
             return Ok(false);

@@ -35,7 +35,7 @@ impl PlaneMemory {
     /// Takes memory for `pages`, of which none has any: huge pages for whole chunks, where the
     /// kernel has them. After an error some of the frames may have memory.
     pub(super) fn allocate_huge(&self, pages: &Range<usize>) -> io::Result<()> {
-        let chunks = pages.start.div_ceil(CHUNK_PAGES)..pages.end / CHUNK_PAGES;
+        let mut chunks = pages.start.div_ceil(CHUNK_PAGES)..pages.end / CHUNK_PAGES;
         if chunks.is_empty() {
             return self.allocate(pages);
         }
@@ -45,9 +45,7 @@ impl PlaneMemory {
         ];
         let mut beside = beside.iter().filter(|pages| !pages.is_empty());
         beside.try_for_each(|pages| self.allocate(pages))?;
-        chunks
-            .clone()
-            .try_for_each(|chunk| self.allocate_chunk(chunk))
+        chunks.try_for_each(|chunk| self.allocate_chunk(chunk))
     }
 
     /// Takes memory for a chunk that has none. It is gathered when it has one page: the kernel
