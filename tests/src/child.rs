@@ -169,6 +169,7 @@ impl Child {
     }
 
     /// Waits until it has ended.
+    #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
         poll_until("the program ends", || self.ended())
     }
@@ -192,6 +193,7 @@ pub fn program(name: &str) -> String {
 }
 
 /// Calls `look` until it returns something. The test fails after [`DEADLINE`].
+#[track_caller]
 pub fn poll_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + DEADLINE;
     loop {

@@ -25,7 +25,9 @@ impl From<MpiError> for Suspicion {
     }
 }
 
-/// A communicator of our own, whose calls return errors.
+/// A communicator of our own, whose calls return errors. It is never freed: that is a call of all
+/// agents together, and an agent that ends because another one is lost would wait for it, or be
+/// aborted.
 #[derive(Debug)]
 pub(super) struct Comm {
     raw: MPI_Comm,
@@ -92,16 +94,6 @@ impl Comm {
             ffi::MPI_Comm_size(raw, &raw mut size)
         })?;
         Ok(usize::try_from(size).unwrap_or(0))
-    }
-}
-
-impl Drop for Comm {
-    fn drop(&mut self) {
-        if self.callable("free the communicator").is_ok() {
-            // SAFETY: the communicator is our own, and MPI frees it when calls that are not
-            // complete are.
-            unsafe { ffi::MPI_Comm_free(&raw mut self.raw) };
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checkpoints that the agents of a running job write.
 
-use super::common::{HOSTS, RANKS_PER_HOST, ranks, signal, stop, wait_line};
+use super::common::{HOSTS, RANKS_PER_HOST, ranks, signal, stop, wait_failed, wait_line};
 use super::disks::{self, Disks, EVERY, checking_agents};
 use tcasm_checkpoint::job::{Level, committed};
 use tcasm_tests::cluster::Cluster;
@@ -14,9 +14,10 @@ fn survives_the_loss_of_a_host(name_of_test: &str, arguments: &[&str]) -> bool {
     let agent = wait_line(&agents, "agent ", |_| true);
     let mut job = ranks(&cluster, &group, 100_000, 5);
     let rank = wait_line(&job, "rank 1 ", |_| true);
-    let reached = disks.wait_committed(&group, 5 * EVERY);
+    let first = disks.wait_committed(&group, 0);
+    let reached = disks.wait_committed(&group, first + 4 * EVERY);
     signal(&cluster, &rank, "-KILL");
-    assert!(!job.wait().success());
+    wait_failed(&mut job);
     stop(&cluster, &agent, &mut agents);
     let newest = disks.wait_committed(&group, reached);
     let found = disks.find(&group);

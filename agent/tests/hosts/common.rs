@@ -1,12 +1,15 @@
 //! The two jobs of the tests, and the lines of their processes.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
 use tcasm_tests::child::{Child, Received, poll_until, program};
 use tcasm_tests::cluster::{Cluster, part};
 
 pub const HOSTS: usize = 3;
 pub const RANKS_PER_HOST: usize = 2;
+/// How long a launcher gets to end a job of which a process or a host is lost.
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Starts the ranks of a job on all hosts.
 pub fn ranks(cluster: &Cluster, group: &str, steps: u64, pause: u64) -> Child {
@@ -28,6 +31,27 @@ pub fn agents(cluster: &Cluster, group: &str, arguments: &[&str]) -> Child {
     let words = [&[job.as_str(), "agent", group, "--quiet"], arguments].concat();
     let parts: Vec<_> = (0..HOSTS).map(|i| part(i, 1, &words)).collect();
     cluster.mpirun(&parts)
+}
+
+/// Waits until a job ends because a process of it is dead.
+pub fn wait_failed(job: &mut Child) {
+    let status = wait_told(job);
+    assert!(status.is_none_or(|status| !status.success()), "{status:?}");
+}
+
+/// Waits until a job has ended whose launcher knows that it must end it. At times a launcher hangs
+/// instead, and is killed.
+pub fn wait_told(job: &mut Child) -> Option<ExitStatus> {
+    let deadline = Instant::now() + PATIENCE;
+    while job.ended().is_none() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ended = job.ended();
+    if ended.is_none() {
+        eprintln!("the launcher does not end, and is killed");
+        job.kill();
+    }
+    ended
 }
 
 /// Starts an observer on a host.

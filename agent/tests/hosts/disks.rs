@@ -118,8 +118,8 @@ impl Disks {
     }
 
     /// Returns the steps of all lines of the manifest that commit a step, whether or not they still
-    /// count.
-    pub fn commit_lines(&self, group: &str) -> BTreeSet<u64> {
+    /// count, in the order of the lines.
+    pub fn commit_lines(&self, group: &str) -> Vec<u64> {
         let text = std::fs::read_to_string(self.slow().join(format!("{group}.job")));
         let text = text.unwrap_or_default();
         let commits = text

@@ -1,7 +1,9 @@
 //! A host is killed with all its processes, and loses its disk.
 
 use super::alone::{Run, wait_steps};
-use super::common::{HOSTS, Line, ask_for, assert_blocks, reader, stop, try_signal, wait_line};
+use super::common::{
+    HOSTS, Line, PATIENCE, ask_for, assert_blocks, reader, stop, try_signal, wait_line,
+};
 use super::disks::{self, Disks, EVERY, checking_agents};
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::job::Level;
@@ -16,9 +18,6 @@ fn latest(reader: &mut Child) -> u64 {
     line.number("step")
 }
 
-/// How long the launcher of the agents gets to notice that a host is lost.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 /// Waits until the agents have ended because a host is lost. Returns true if the others were told
 /// to end. Most launchers tell them, and some kill them. At times a launcher hangs instead, so the
 /// test tells them.
@@ -29,9 +28,9 @@ fn wait_end(cluster: &Cluster, agents: &mut Child, others: &[Line]) -> bool {
     }
     match agents.ended() {
         Some(status) => {
-            let tells = cluster.launcher().tells_of_lost_hosts();
-            assert!(!status.success() || !tells);
-            tells
+            let launcher = cluster.launcher();
+            assert_eq!(status.success(), launcher.hides_lost_hosts());
+            launcher.tells_of_lost_hosts()
         }
         None => {
             eprintln!("the launcher of the agents does not end");

@@ -1,6 +1,6 @@
 //! In transit: the last host has no ranks, and mirrors the regions of the others.
 
-use super::common::{Line, ask_for, reader, stop, wait_line};
+use super::common::{Line, ask_for, reader, stop, wait_line, wait_told};
 use nix::sys::signal::Signal;
 use std::time::Duration;
 use tcasm_tests::child::{Child, Received, program};
@@ -86,7 +86,7 @@ fn mirrors_follow_the_next_run() {
     assert_whole(&line);
     let run = line.get("run").to_owned();
     first.signal(Signal::SIGTERM);
-    first.wait();
+    wait_told(&mut first);
     let job = program("examples/job");
     let words = [job.as_str(), "rank", &group, "100000", "10"];
     let parts: Vec<_> = (0..SOURCES).map(|i| part(i, 2, &words)).collect();

@@ -32,10 +32,16 @@ impl Launcher {
         }
     }
 
-    /// Returns true if the status of a job says that a host was killed. PRRTE ends the job then,
-    /// and its status is 0.
+    /// Returns true if the status of a job does not tell that a host was killed. PRRTE ends the job
+    /// then, and its status is 0.
+    pub fn hides_lost_hosts(self) -> bool {
+        self == Launcher::OpenMpi5
+    }
+
+    /// Returns true if processes on other hosts are told to end when a host was killed. PRRTE ends
+    /// the job as if it were done, and Hydra fails: neither tells them.
     pub fn tells_of_lost_hosts(self) -> bool {
-        self != Launcher::OpenMpi5
+        self == Launcher::OpenMpi4
     }
 
     /// Returns the options before the parts of a job. `agent` is the script that starts commands on

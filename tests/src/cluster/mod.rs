@@ -16,7 +16,11 @@ use holder::Holder;
 pub use launcher::Launcher;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
+
+/// How many jobs were started.
+static RUNS: AtomicU32 = AtomicU32::new(0);
 
 /// Some processes of a job on one host.
 #[derive(Clone, Debug)]
@@ -98,19 +102,14 @@ impl Cluster {
         let agent = self.namespaces.as_ref().map(|_| script.as_str());
         let mut arguments = vec!["mpirun".to_owned()];
         arguments.extend(self.launcher.options(agent, parts));
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
         for (i, part) in parts.iter().enumerate() {
             arguments.extend((i > 0).then(|| ":".to_owned()));
-            let count = part.processes.to_string();
             if self.namespaces.is_some() {
                 arguments.extend(self.launcher.place(part));
             }
-            arguments.extend(["-n".to_owned(), count.clone()]);
-            if self.namespaces.is_none() {
-                let dir = self.runtime_dir(part.host);
-                arguments.push("env".to_owned());
-                arguments.push(format!("TCASM_RUNTIME_DIR={}", dir.display()));
-                arguments.push(format!("TCASM_LOCAL_RANKS={count}"));
-            }
+            arguments.extend(["-n".to_owned(), part.processes.to_string()]);
+            arguments.extend(self.environment(part, run));
             arguments.extend(part.program.iter().cloned());
         }
         let (program, arguments) = match &self.namespaces {
@@ -122,6 +121,26 @@ impl Cluster {
             None => ("mpirun", arguments[1..].to_vec()),
         };
         self.child(program, &arguments, &self.dir.path().join("head/run"))
+    }
+
+    /// Returns the words before the program of a part, which set its environment. Hydra gives all
+    /// processes the environment of `mpirun`, and no name of the run.
+    fn environment(&self, part: &Part, run: u32) -> Vec<String> {
+        let hydra = self.launcher == Launcher::Hydra;
+        let folders = self.namespaces.is_none();
+        let mut variables = Vec::new();
+        if hydra || folders {
+            let dir = self.runtime_dir(part.host);
+            variables.push(format!("TCASM_RUNTIME_DIR={}", dir.display()));
+        }
+        if folders {
+            variables.push(format!("TCASM_LOCAL_RANKS={}", part.processes));
+        }
+        if hydra {
+            variables.push(format!("TCASM_RUN={}-{run}", std::process::id()));
+        }
+        let env = (!variables.is_empty()).then(|| "env".to_owned());
+        env.into_iter().chain(variables).collect()
     }
 
     /// Starts a program on a host.

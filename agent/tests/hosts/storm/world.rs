@@ -3,16 +3,13 @@
 use super::checks::Known;
 use crate::alone::{Run, wait_steps};
 use crate::common::{
-    HOSTS, Line, ask_for, assert_blocks, reader, signal, stop, try_signal, wait_line,
+    HOSTS, Line, PATIENCE, ask_for, assert_blocks, reader, signal, stop, try_signal, wait_line,
 };
 use crate::disks::{Disks, checking_agents};
 use std::time::{Duration, Instant};
 use tcasm_tests::child::{Child, DEADLINE, Received, poll_until};
 use tcasm_tests::cluster::Cluster;
 use tcasm_tests::name;
-
-/// How long the launcher of agents gets to end when one of them was killed.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A rank, and the line that names its process.
 struct Rank {
@@ -192,8 +189,7 @@ impl World {
         }
         match self.agents.ended() {
             Some(status) => {
-                let tells = self.cluster.launcher().tells_of_lost_hosts();
-                assert!(!status.success() || !tells);
+                assert!(!status.success() || self.cluster.launcher().hides_lost_hosts());
             }
             None => {
                 eprintln!("the launcher of the agents does not end, and is killed");
