@@ -41,6 +41,8 @@ pub struct Node<T> {
     quiet: bool,
     /// An agent was told to end.
     stopping: bool,
+    /// A use is not done with a step.
+    busy: bool,
 }
 
 impl<T: Transport> Node<T> {
@@ -64,6 +66,7 @@ impl<T: Transport> Node<T> {
             ranks: RanksHere::None,
             quiet: false,
             stopping: false,
+            busy: false,
         }
     }
 
@@ -81,6 +84,11 @@ impl<T: Transport> Node<T> {
     /// Returns the state of the ranks of this node.
     pub fn ranks(&self) -> &RanksHere {
         &self.ranks
+    }
+
+    /// Returns true if a use of this node was not done with a step at the last turn.
+    pub fn is_busy(&self) -> bool {
+        self.busy
     }
 
     /// Asks all agents to end.
@@ -104,6 +112,7 @@ impl<T: Transport> Node<T> {
         }
         // The decision may have made uses busy. The next offer must say so.
         let standing = self.turn_uses()?;
+        self.busy = standing & ANY_BUSY != 0;
         // This comes before the agent looks for versions, so a closed region has no newer ones.
         let ends = self.agent.regions().ends().map_err(AgentError::Regions)?;
         self.ranks = RanksHere::of(ends);

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Measures what agents cost a job: step times of examples/gray_scott_mpi without agents, with agents,
+with their checkpoints and with a relay, in turn, and a collective write of parallel HDF5 beside it.
+The hosts are folders of this machine, so the agents of all of them use its processors, and nothing
+goes through a network. Prints a table in Markdown. Needs Open MPI with its compiler wrapper and
+libclang; for the collective write also python3-h5py-mpi of Debian.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+MPIRUN += ["--mca", "btl", "self,vader"]
+KINDS = ["no agents", "agents", "agents, checkpoints", "agents, relay"]
+
+# Writes u and v as the ranks of the job have them, and prints the seconds of each write.
+COLLECTIVE = """
+import sys, time, h5py, numpy
+from mpi4py import MPI
+world, size, path = MPI.COMM_WORLD, int(sys.argv[1]), sys.argv[2]
+planes = numpy.linspace(0, size, world.size + 1).astype(int)[world.rank:world.rank + 2]
+block = numpy.random.rand(planes[1] - planes[0], size, size)
+for i in range(int(sys.argv[3])):
+    world.Barrier()
+    start = time.perf_counter()
+    with h5py.File(f"{path}/{i}.h5", "w", driver="mpio", comm=world) as file:
+        for name in "uv":
+            data = file.create_dataset(name, (size,) * 3, "f8")
+            with data.collective:
+                data[planes[0]:planes[1]] = block
+    world.Barrier()
+    if world.rank == 0:
+        print(time.perf_counter() - start, flush=True)
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", type=int, default=1, help="ranks of each host [1]")
+    parser.add_argument("--hosts", type=int, default=1, help="hosts with ranks [1]")
+    parser.add_argument("--size", type=int, default=128, help="cells along each edge [128]")
+    parser.add_argument("--steps", type=int, default=800, help="steps of each run [800]")
+    parser.add_argument("--publish", type=int, default=20, help="steps between versions [20]")
+    parser.add_argument("--every", type=int, default=100, help="steps between checkpoints [100]")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each kind [5]")
+    args = parser.parse_args()
+    build()
+    with tempfile.TemporaryDirectory(prefix="tcasm-jobs-") as folder:
+        bench = Bench(args, pathlib.Path(folder))
+        # The first run warms up.
+        bench.run(KINDS[0])
+        runs = [{kind: bench.run(kind) for kind in KINDS} for _ in range(args.rounds)]
+        print_table(args, runs, bench.collective())
+
+
+def build():
+    cargo = ["cargo", "build", "--quiet", "--release"]
+    for package in (["-p", "tcasm-agent", "--features", "files", "--bin", "tcasm-agent"],
+                    ["-p", "tcasm-examples", "--features", "mpi", "--bins"]):
+        subprocess.run(cargo + package, cwd=ROOT, check=True)
+
+
+class Bench:
+    def __init__(self, args, folder):
+        self.args, self.folder, self.number = args, folder, 0
+
+    def run(self, kind):
+        """Runs the job once. Returns its figures."""
+        self.number += 1
+        self.name, self.here = f"bench{self.number}", self.folder / str(self.number)
+        hosts = [f"h{i}" for i in range(self.args.hosts)]
+        for host in [*hosts, "analysis"]:
+            (self.here / host).mkdir(parents=True)
+            (self.here / "disks" / host).mkdir(parents=True)
+        (self.here / "disks" / "slow").mkdir()
+        agents = self.start_agents(kind, hosts) if kind != KINDS[0] else None
+        job = start([self.part(host, self.args.ranks, self.ranks()) for host in hosts])
+        figures = Figures(self.args, times_of(job))
+        if agents:
+            figures.add(agents.communicate(timeout=60)[0])
+            figures.statuses.append(agents.returncode)
+        figures.statuses.append(job.wait())
+        if any(figures.statuses):
+            raise SystemExit(f"jobs-bench: {kind}: exit statuses {figures.statuses}")
+        shutil.rmtree(self.here)
+        return figures
+
+    def ranks(self):
+        plan = ["--size", self.args.size, "--steps", self.args.steps, "--publish-every", self.args.publish]
+        return [BIN / "gray_scott_mpi", "--name", self.name, *plan]
+
+    def start_agents(self, kind, hosts):
+        disks = self.here / "disks"
+
+        def agent(host):
+            words = [BIN / "tcasm-agent", self.name, "--every", self.args.every]
+            if "checkpoints" in kind:
+                words += ["--fast", disks / host, "--slow", disks / "slow", "--failure-group", host]
+            return self.part(host, 1, words)
+
+        parts = [agent(host) for host in hosts]
+        if "relay" in kind:
+            words = [BIN / "tcasm-agent", self.name, "--every", self.args.every, "--relay"]
+            parts.append(self.part("analysis", 1, words))
+        return start(parts)
+
+    def part(self, host, count, program):
+        env = [f"TCASM_RUNTIME_DIR={self.here / host}", f"TCASM_LOCAL_RANKS={self.args.ranks}"]
+        return [str(word) for word in ["-n", count, "env", *env, f"TCASM_RUN={self.name}", *program]]
+
+    def collective(self):
+        """Returns the seconds of collective writes, without the first, or none if h5py lacks MPI."""
+        folder = self.folder / "collective"
+        folder.mkdir()
+        ranks = self.args.ranks * self.args.hosts
+        program = ["/usr/bin/python3", "-c", COLLECTIVE, self.args.size, folder, 11]
+        run = start([[str(word) for word in ["-n", ranks, *program]]], stderr=subprocess.DEVNULL)
+        lines = run.communicate()[0].splitlines()
+        return [float(line) for line in lines][1:] if run.returncode == 0 else []
+
+
+def start(parts, **more):
+    words = [word for part in parts for word in [":", *part]][1:]
+    return subprocess.Popen(MPIRUN + words, stdout=subprocess.PIPE, text=True, **more)
+
+
+def times_of(job):
+    """Returns when each line about a step came, by its step."""
+    lines = ((time.perf_counter(), line) for line in job.stdout)
+    found = ((now, re.match(r"step +(\d+) ", line)) for now, line in lines)
+    return {int(match[1]): now for now, match in found if match}
+
+
+class Figures:
+    """Figures of a run."""
+
+    def __init__(self, args, times):
+        steps = sorted(times)
+        self.steps = [(times[b] - times[a]) / (b - a) for a, b in zip(steps, steps[1:])]
+        self.mean = (times[steps[-1]] - times[steps[0]]) / (steps[-1] - steps[0])
+        self.statuses, self.relayed, self.checkpoints = [], None, 0
+
+    def add(self, text):
+        match = re.search(r"relayed steps=(\d+) bytes=(\d+) of=(\d+)", text)
+        self.relayed = tuple(map(int, match.groups())) if match else None
+        self.checkpoints = text.count("checkpoint of step")
+
+
+def print_table(args, runs, collective):
+    ranks = args.ranks * args.hosts
+    state = 2 * 8 * args.size**3 / (1 << 20)
+    print(f"{ranks} ranks, {args.hosts} hosts, {os.cpu_count()} processors, {state:.0f} MiB, "
+          f"published every {args.publish} steps, written every {args.every}; {args.rounds} rounds:\n")
+    print("| | step, median | p99 | max | run beside the one without agents |")
+    print("|---|---|---|---|---|")
+    for kind in KINDS:
+        steps = sorted(step for run in runs for step in run[kind].steps)
+        ratios = sorted(run[kind].mean / run[KINDS[0]].mean for run in runs)
+        p99 = steps[min(len(steps) - 1, int(len(steps) * 0.99))]
+        beside = f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+        times = " | ".join(f"{t * 1e3:.2f} ms" for t in (statistics.median(steps), p99, steps[-1]))
+        print(f"| {kind} | {times} | {beside} |")
+    written = [run[KINDS[2]] for run in runs if run[KINDS[2]].checkpoints]
+    if written:
+        added = [(run[KINDS[2]].mean - run[KINDS[0]].mean) * args.steps / run[KINDS[2]].checkpoints
+                 for run in runs]
+        print(f"\nA checkpoint adds {statistics.median(added) * 1e3:.1f} ms to a run "
+              f"({min(added) * 1e3:.1f} to {max(added) * 1e3:.1f}).")
+    if collective:
+        print(f"A collective write of HDF5 takes {statistics.median(collective) * 1e3:.1f} ms "
+              f"({min(collective) * 1e3:.1f} to {max(collective) * 1e3:.1f}).")
+    relayed = [run[KINDS[3]].relayed for run in runs if run[KINDS[3]].relayed]
+    if relayed:
+        steps, sent, whole = (sum(column) for column in zip(*relayed))
+        print(f"Relayed: {steps} steps in {len(relayed)} runs, {sent >> 20} of {whole >> 20} MiB.")
+
+
+if __name__ == "__main__":
+    main()
