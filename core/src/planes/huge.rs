@@ -95,7 +95,7 @@ impl PlaneMemory {
     /// page does.
     pub(super) fn parts(&self, pages: Range<usize>) -> Vec<Range<usize>> {
         let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
-        if !self.huge().has_gathered(&chunks) {
+        if !self.huge().may_split(&chunks) {
             return vec![pages];
         }
         let part = |chunk: usize| {
@@ -143,6 +143,7 @@ impl Planes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
 
     #[test]
     fn whole_chunks_get_their_memory_as_huge_pages_where_the_kernel_has_them() {
@@ -154,11 +155,40 @@ mod tests {
         memory.allocate_huge(&pages).unwrap();
         assert_eq!(memory.allocated().unwrap(), pages.len());
         assert!(memory.present().unwrap().runs().eq([pages]));
-        assert!(!memory.huge().has_gathered(&(0..1)) && !memory.huge().has_gathered(&(3..4)));
+        assert!(!memory.huge().may_split(&(0..1)) && !memory.huge().may_split(&(3..4)));
         for chunk in 1..3 {
-            let gathered = memory.huge().has_gathered(&(chunk..chunk + 1));
+            let gathered = memory.huge().may_split(&(chunk..chunk + 1));
             assert_eq!(gathered, kernel_has_them, "chunk {chunk}");
         }
+    }
+
+    #[test]
+    #[allow(unsafe_code)]
+    fn pages_in_use_are_reported_also_after_other_pages_of_their_huge_page_left() {
+        let memory = PlaneMemory::create("split", CHUNK_PAGES, 4096).unwrap();
+        memory.allocate(&(0..CHUNK_PAGES)).unwrap();
+        let gathered = memory.gather_chunk(0).is_ok();
+        memory.huge().done(0, gathered);
+        memory.punch(&(0..1)).unwrap();
+        // The pipe refers to page 384, so the kernel cannot split what is around it.
+        let (from, to) = std::io::pipe().unwrap();
+        // SAFETY: the plane exists as long as the pipe, and nobody else uses its memory.
+        let page = unsafe { memory.page(384) };
+        let part = libc::iovec {
+            iov_base: page.as_ptr().cast_mut().cast(),
+            iov_len: page.len(),
+        };
+        // SAFETY: `part` is a page that can be read.
+        let spliced = unsafe { libc::vmsplice(to.as_raw_fd(), &raw const part, 1, 0) };
+        assert_eq!(spliced, 4096);
+        assert_eq!(memory.punch(&(400..410)).is_err(), gathered);
+        let left = CHUNK_PAGES - 1 - if gathered { 0 } else { 10 };
+        assert_eq!(memory.allocated().unwrap(), left);
+        drop((from, to));
+        memory.punch(&(400..410)).unwrap();
+        assert_eq!(memory.allocated().unwrap(), CHUNK_PAGES - 11);
+        memory.punch(&(1..CHUNK_PAGES)).unwrap();
+        assert!(!memory.huge().may_split(&(0..1)));
     }
 
     #[test]

@@ -40,6 +40,10 @@ struct Chunks {
     wanted: ChunkSet,
     /// The chunks that were gathered, and of which no page was returned to the system since.
     gathered: ChunkSet,
+    /// The chunks that were gathered, until all of their memory was returned. The kernel splits a
+    /// huge page into pages as large as possible when a part of it is returned, so what is left has
+    /// to be split again.
+    large: ChunkSet,
     /// The chunks that the kernel could not gather. The number counts attempts, and requests after
     /// [`TRIES`] attempts.
     refused: BTreeMap<usize, u32>,
@@ -67,6 +71,7 @@ impl HugeChunks {
         let chunks = Chunks {
             wanted: set(),
             gathered: set(),
+            large: set(),
             refused: BTreeMap::new(),
         };
         HugeChunks(Lock::new(chunks), Scarcity::default())
@@ -86,9 +91,15 @@ impl HugeChunks {
         gathered
     }
 
-    /// Returns true if some of `chunks` were gathered.
-    pub(super) fn has_gathered(&self, chunks: &Range<usize>) -> bool {
-        self.0.lock().gathered.intersects(chunks.clone())
+    /// Returns true if some of `chunks` may have pages that the kernel must split to return a part
+    /// of their memory.
+    pub(super) fn may_split(&self, chunks: &Range<usize>) -> bool {
+        self.0.lock().large.intersects(chunks.clone())
+    }
+
+    /// Notes that a chunk has no memory any more.
+    pub(super) fn emptied(&self, chunk: usize) {
+        self.0.lock().large.remove_range(chunk..chunk + 1);
     }
 
     /// Forgets what is known of `chunks`, of which pages were returned to the system.
@@ -98,6 +109,7 @@ impl HugeChunks {
             wanted,
             gathered,
             refused,
+            large: _,
         } = &mut *known;
         for set in [wanted, gathered] {
             set.remove_range(chunks.clone());
@@ -144,7 +156,10 @@ impl HugeChunks {
     pub(super) fn done(&self, chunk: usize, gathered: bool) {
         let mut known = self.0.lock();
         match gathered {
-            true => known.gathered.insert(chunk),
+            true => {
+                known.gathered.insert(chunk);
+                known.large.insert(chunk);
+            }
             false => *known.refused.entry(chunk).or_default() += 1,
         }
     }
@@ -165,7 +180,7 @@ mod tests {
                     gathered
                 };
                 assert_eq!(chunks.begin_with(*chunk, gather), tried && gathered);
-                assert_eq!(chunks.has_gathered(&(*chunk..chunk + 1)), tried && gathered);
+                assert_eq!(chunks.may_split(&(*chunk..chunk + 1)), tried && gathered);
                 tried
             };
             range.filter(one).collect::<Vec<_>>()
@@ -196,6 +211,12 @@ mod tests {
         assert_eq!((chunks.ask(2), chunks.take()), (Gathered::NotYet, Some(2)));
         chunks.done(2, true);
         assert_eq!(chunks.ask(2), Gathered::Yes);
-        assert!(chunks.has_gathered(&(0..3)) && !chunks.has_gathered(&(3..4)));
+        assert!(chunks.may_split(&(0..3)) && !chunks.may_split(&(3..4)));
+        // A part of it leaves, and then the rest.
+        chunks.forget(2..3);
+        assert_eq!(chunks.ask(2), Gathered::NotYet);
+        assert!(chunks.may_split(&(2..3)));
+        chunks.emptied(2);
+        assert!(!chunks.may_split(&(2..3)));
     }
 }

@@ -317,10 +317,25 @@ impl PlaneMemory {
         self.object.punch(bytes.clone())?;
         // The kernel splits a huge page to return a part of it. While somebody reads or writes the
         // memory by a system call, it may only fill the part with zeros.
-        if self.huge.has_gathered(&chunks) && self.object.has_memory(&bytes)? {
-            return Err(io::ErrorKind::ResourceBusy.into());
+        if self.huge.may_split(&chunks) {
+            if self.object.has_memory(&bytes)? {
+                return Err(io::ErrorKind::ResourceBusy.into());
+            }
+            self.note_emptied(chunks.clone())?;
         }
         self.huge.forget(chunks);
         Ok(())
+    }
+
+    /// Notes which of these chunks have no memory any more.
+    fn note_emptied(&self, mut chunks: Range<usize>) -> io::Result<()> {
+        let bytes = (CHUNK_PAGES * self.page_size) as u64;
+        chunks.try_for_each(|chunk| {
+            let start = chunk as u64 * bytes;
+            if !self.object.has_memory(&(start..start + bytes))? {
+                self.huge.emptied(chunk);
+            }
+            Ok(())
+        })
     }
 }

@@ -204,7 +204,12 @@ impl Planes {
                 }
                 let p = &mut self.planes[plane];
                 for part in p.memory.parts(run) {
-                    p.memory.punch(&part)?;
+                    match p.memory.punch(&part) {
+                        Ok(()) => {}
+                        // Somebody uses the memory, so it stays held.
+                        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => continue,
+                        Err(error) => return Err(error),
+                    }
                     done += part.len();
                     let mut gone = PageSet::new(idle.capacity());
                     gone.insert_range(part);
