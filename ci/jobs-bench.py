@@ -14,6 +14,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -83,11 +84,12 @@ class Bench:
             (self.here / "disks" / host).mkdir(parents=True)
         (self.here / "disks" / "slow").mkdir()
         agents = self.start_agents(kind, hosts) if kind != KINDS[0] else None
+        heard = Heard(agents) if agents else None
         job = start([self.part(host, self.args.ranks, self.ranks()) for host in hosts])
-        figures = Figures(self.args, times_of(job))
+        figures = Figures(Heard(job).times(r"step +(\d+) "))
         if agents:
-            figures.add(agents.communicate(timeout=60)[0])
-            figures.statuses.append(agents.returncode)
+            figures.add(heard)
+            figures.statuses.append(agents.wait())
         figures.statuses.append(job.wait())
         if any(figures.statuses):
             raise SystemExit(f"jobs-bench: {kind}: exit statuses {figures.statuses}")
@@ -133,23 +135,41 @@ def start(parts, **more):
     return subprocess.Popen(MPIRUN + words, stdout=subprocess.PIPE, text=True, **more)
 
 
-def times_of(job):
-    """Returns when each line about a step came, by its step."""
-    lines = ((time.perf_counter(), line) for line in job.stdout)
-    found = ((now, re.match(r"step +(\d+) ", line)) for now, line in lines)
-    return {int(match[1]): now for now, match in found if match}
+class Heard:
+    """The lines of a program, each with the time at which it came."""
+
+    def __init__(self, program):
+        self.lines = []
+        self.thread = threading.Thread(target=self.hear, args=[program.stdout])
+        self.thread.start()
+
+    def hear(self, output):
+        for line in output:
+            self.lines.append((time.perf_counter(), line))
+
+    def times(self, pattern):
+        """Returns when the first line came that names a step this way, by the step."""
+        self.thread.join()
+        found = ((now, re.match(pattern, line)) for now, line in reversed(self.lines))
+        return {int(match[1]): now for now, match in found if match}
+
+    def text(self):
+        self.thread.join()
+        return "".join(line for _, line in self.lines)
 
 
 class Figures:
     """Figures of a run."""
 
-    def __init__(self, args, times):
-        steps = sorted(times)
+    def __init__(self, times):
+        self.times, steps = times, sorted(times)
         self.steps = [(times[b] - times[a]) / (b - a) for a, b in zip(steps, steps[1:])]
         self.mean = (times[steps[-1]] - times[steps[0]]) / (steps[-1] - steps[0])
-        self.statuses, self.relayed, self.checkpoints = [], None, 0
+        self.statuses, self.relayed, self.checkpoints, self.lags = [], None, 0, []
 
-    def add(self, text):
+    def add(self, heard):
+        text, agreed = heard.text(), heard.times(r"agreed step (\d+) ")
+        self.lags = [agreed[step] - self.times[step] for step in agreed if step in self.times]
         match = re.search(r"relayed steps=(\d+) bytes=(\d+) of=(\d+)", text)
         self.relayed = tuple(map(int, match.groups())) if match else None
         self.checkpoints = text.count("checkpoint of step")
@@ -169,11 +189,15 @@ def print_table(args, runs, collective):
         beside = f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
         times = " | ".join(f"{t * 1e3:.2f} ms" for t in (statistics.median(steps), p99, steps[-1]))
         print(f"| {kind} | {times} | {beside} |")
+    lags = sorted(lag for run in runs for lag in run[KINDS[1]].lags)
+    if lags:
+        print(f"\nSteps are agreed {statistics.median(lags) * 1e3:.1f} ms after they were computed, "
+              f"{lags[-1] * 1e3:.1f} ms at most ({len(lags)} steps).")
     written = [run[KINDS[2]] for run in runs if run[KINDS[2]].checkpoints]
     if written:
         added = [(run[KINDS[2]].mean - run[KINDS[0]].mean) * args.steps / run[KINDS[2]].checkpoints
                  for run in runs]
-        print(f"\nA checkpoint adds {statistics.median(added) * 1e3:.1f} ms to a run "
+        print(f"A checkpoint adds {statistics.median(added) * 1e3:.1f} ms to a run "
               f"({min(added) * 1e3:.1f} to {max(added) * 1e3:.1f}).")
     if collective:
         print(f"A collective write of HDF5 takes {statistics.median(collective) * 1e3:.1f} ms "

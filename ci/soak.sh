@@ -8,7 +8,7 @@
 #   - a minute of observers that attach and detach, 1,000 per second
 #   - a failure of each single write of each kind of checkpoint file
 #   - registered memory under three allocators, for SECONDS each
-#   - host buffers of ranks of MPICH
+#   - host buffers of ranks of MPICH, and agents with the releases 5 of Open MPI and MPICH
 #   - for root: storms over jobs of several hosts
 #   - memory regions of an RDMA adapter, in a virtual machine with soft-RoCE
 # Usage: soak.sh [SECONDS]
@@ -27,6 +27,7 @@ cargo build --workspace --bins --release
     cargo test -p tcasm-registration --release --test churn_glibc --test churn_jemalloc \
         --test churn_mimalloc
     ci/mpi.sh mpich
+    ci/mpi.sh wheels
     ci/mpi.sh storm
     ci/rdma.sh
     for _ in {1..20}; do cargo test -p tcasm-core -p tcasm-checkpoint -p tcasm-analytics; done
