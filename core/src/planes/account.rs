@@ -95,14 +95,16 @@ impl Account {
         counted
     }
 
-    /// Lets `pages` be used again. `counted` of them had memory before. They have none any more if
-    /// `gone` is true.
-    pub(super) fn left(&mut self, pages: &Range<usize>, counted: usize, gone: bool) {
+    /// Lets `pages` be used again. `counted` of them, all or none, had memory before. Those in
+    /// `kept` have it still.
+    pub(super) fn left(&mut self, pages: &Range<usize>, counted: usize, kept: &[Range<usize>]) {
         self.leaving.remove_range(pages.clone());
-        match gone {
-            true => self.count -= counted,
-            false if counted != 0 => self.held.insert_range(pages.clone()),
-            false => {}
+        if counted != 0 {
+            self.count -= counted;
+            for kept in kept {
+                self.held.insert_range(kept.clone());
+                self.count += kept.len();
+            }
         }
     }
 }

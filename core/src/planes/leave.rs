@@ -18,10 +18,25 @@ pub struct Leaving {
 }
 
 impl Leaving {
+    /// Returns the pages of the frames.
+    pub fn pages(&self) -> Range<usize> {
+        self.pages.clone()
+    }
+
     /// Returns the memory of the frames to the system.
-    pub fn punch(&self) -> io::Result<()> {
+    pub fn punch(&self) -> Result<(), Unreturned> {
         self.memory.punch(&self.pages)
     }
+}
+
+/// Some frames keep their memory, because it could not be returned.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct Unreturned {
+    /// The pages of these frames.
+    pub kept: Vec<Range<usize>>,
+    /// The reason.
+    pub why: io::Error,
 }
 
 impl Planes {
@@ -96,10 +111,10 @@ impl Planes {
         }
     }
 
-    /// Lets frames be used again. They have no memory any more if they were punched.
-    pub fn gone(&mut self, leaving: &Leaving, punched: bool) {
+    /// Lets frames be used again. Those of the pages `kept` have memory still.
+    pub fn gone(&mut self, leaving: &Leaving, kept: &[Range<usize>]) {
         let account = &mut self.planes[leaving.plane].account;
-        account.left(&leaving.pages, leaving.counted, punched);
+        account.left(&leaving.pages, leaving.counted, kept);
     }
 
     /// Returns the frames of a plane that have memory but are free, and are not being gathered.

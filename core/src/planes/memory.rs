@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::huge_chunks::HugeChunks;
+use super::leave::Unreturned;
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::segments::Segments;
 use crate::sys::copy::{Stores, copy};
@@ -309,33 +310,51 @@ impl PlaneMemory {
         Ok(())
     }
 
-    /// Returns the memory of frames to the system. No version may refer to them. After an error
-    /// some of them may have memory, and all of them read as zeros.
-    pub fn punch(&self, pages: &Range<usize>) -> io::Result<()> {
+    /// Returns the memory of frames to the system. No version may refer to them. All of them read
+    /// as zeros afterwards, also those that keep their memory.
+    pub fn punch(&self, pages: &Range<usize>) -> Result<(), Unreturned> {
+        let all = |why| Unreturned {
+            kept: vec![pages.clone()],
+            why,
+        };
         let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
         let bytes = (pages.start * self.page_size) as u64..(pages.end * self.page_size) as u64;
-        self.object.punch(bytes.clone())?;
+        self.object.punch(bytes.clone()).map_err(all)?;
         // The kernel splits a huge page to return a part of it. While somebody reads or writes the
         // memory by a system call, it may only fill the part with zeros.
         if self.huge.may_split(&chunks) {
-            if self.object.has_memory(&bytes)? {
-                return Err(io::ErrorKind::ResourceBusy.into());
+            let kept = self.present_in(&bytes).map_err(all)?;
+            if !kept.is_empty() {
+                self.huge.forget(chunks);
+                let why = io::ErrorKind::ResourceBusy.into();
+                return Err(Unreturned { kept, why });
             }
-            self.note_emptied(chunks.clone())?;
+            self.note_emptied(chunks.clone());
         }
         self.huge.forget(chunks);
         Ok(())
     }
 
+    /// Returns the frames at these bytes that have memory.
+    fn present_in(&self, bytes: &Range<u64>) -> io::Result<Vec<Range<usize>>> {
+        let page = self.page_size;
+        let frames =
+            |part: &Range<u64>| part.start as usize / page..(part.end as usize).div_ceil(page);
+        Ok(self.object.extents_in(bytes)?.iter().map(frames).collect())
+    }
+
     /// Notes which of these chunks have no memory any more.
-    fn note_emptied(&self, mut chunks: Range<usize>) -> io::Result<()> {
+    fn note_emptied(&self, chunks: Range<usize>) {
         let bytes = (CHUNK_PAGES * self.page_size) as u64;
-        chunks.try_for_each(|chunk| {
+        for chunk in chunks {
             let start = chunk as u64 * bytes;
-            if !self.object.has_memory(&(start..start + bytes))? {
+            if self
+                .object
+                .has_memory(&(start..start + bytes))
+                .is_ok_and(|some| !some)
+            {
                 self.huge.emptied(chunk);
             }
-            Ok(())
-        })
+        }
     }
 }

@@ -32,7 +32,7 @@ pub use frames::Frames;
 pub use gather::{Gather, Move};
 pub use huge::Becoming;
 pub use huge_chunks::Gathered;
-pub use leave::Leaving;
+pub use leave::{Leaving, Unreturned};
 pub use memory::{PlaneError, PlaneMemory};
 pub use plane::Planes;
 pub(crate) use topology::Machine;

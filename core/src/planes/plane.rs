@@ -2,6 +2,7 @@
 
 use super::account::Account;
 use super::frames::Frames;
+use super::leave::Unreturned;
 use super::memory::{PlaneError, PlaneMemory};
 use super::nodes::Nodes;
 use super::retention::Retention;
@@ -204,16 +205,22 @@ impl Planes {
                 }
                 let p = &mut self.planes[plane];
                 for part in p.memory.parts(run) {
-                    match p.memory.punch(&part) {
-                        Ok(()) => {}
-                        // Somebody uses the memory, so it stays held.
-                        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => continue,
-                        Err(error) => return Err(error),
-                    }
-                    done += part.len();
+                    let returned = p.memory.punch(&part);
                     let mut gone = PageSet::new(idle.capacity());
                     gone.insert_range(part);
+                    if let Err(Unreturned { kept, .. }) = &returned {
+                        kept.iter()
+                            .for_each(|pages| gone.remove_range(pages.clone()));
+                    }
+                    done += gone.len();
                     p.account.strike(&gone);
+                    match returned {
+                        // Somebody uses the memory, so it stays held.
+                        Err(error) if error.why.kind() != io::ErrorKind::ResourceBusy => {
+                            return Err(error.why);
+                        }
+                        _ => {}
+                    }
                 }
             }
         }

@@ -16,6 +16,7 @@ use super::state::Store;
 use crate::format::index::IndexError;
 use crate::pageset::PageSet;
 use crate::planes::Leaving;
+use std::ops::Range;
 
 /// The largest number of pages that are returned at once.
 const AT_ONCE: usize = 8192;
@@ -52,10 +53,10 @@ impl Store {
         Ok(self.planes.leave(wanted, AT_ONCE))
     }
 
-    /// Lets frames be used again. Each comes with true if it was punched, or false if that failed.
-    pub fn gone(&mut self, leaving: &[(Leaving, bool)]) {
-        for (frames, punched) in leaving {
-            self.planes.gone(frames, *punched);
+    /// Lets frames be used again. They come with the pages that keep their memory.
+    pub fn gone(&mut self, leaving: &[(Leaving, Vec<Range<usize>>)]) {
+        for (frames, kept) in leaving {
+            self.planes.gone(frames, kept);
         }
     }
 }

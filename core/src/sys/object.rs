@@ -103,11 +103,19 @@ impl Object {
     /// Returns the ranges that have memory, in order. Memory that [`Object::allocate`] allocated,
     /// and that was never written or read, counts as a hole here.
     pub fn extents(&self) -> io::Result<Vec<Range<u64>>> {
-        let (mut extents, mut at) = (Vec::new(), 0);
-        while let Some(start) = self.seek(at, Whence::SeekData)? {
-            let end = self.seek(start, Whence::SeekHole)?.unwrap_or(self.len);
-            extents.push(start..end);
-            at = end;
+        self.extents_in(&(0..self.len))
+    }
+
+    /// Returns the parts of `range` that have memory, in order, like [`Object::extents`].
+    pub fn extents_in(&self, range: &Range<u64>) -> io::Result<Vec<Range<u64>>> {
+        let (mut extents, mut at) = (Vec::new(), range.start);
+        while at < range.end
+            && let Some(start) = self.seek(at, Whence::SeekData)?
+            && start < range.end
+        {
+            let hole = self.seek(start, Whence::SeekHole)?;
+            at = hole.unwrap_or(self.len).min(range.end);
+            extents.push(start..at);
         }
         Ok(extents)
     }

@@ -26,11 +26,11 @@ pub(super) fn return_memory(store: &Lock<Store>, pinned: &dyn Fn(u64) -> bool) {
 /// not be given back.
 pub(super) fn give_back(store: &Lock<Store>, leaving: Vec<Leaving>) -> bool {
     let punched = |frames: Leaving| {
-        let punched = frames.punch();
-        if let Err(error) = &punched {
+        let kept = frames.punch().err().map_or_else(Vec::new, |error| {
             log::warn!("memory of free frames could not be returned to the system: {error}");
-        }
-        (frames, punched.is_ok())
+            error.kept
+        });
+        (frames, kept)
     };
     let leaving: Vec<_> = leaving.into_iter().map(punched).collect();
     let mut store = store.lock();
@@ -38,5 +38,5 @@ pub(super) fn give_back(store: &Lock<Store>, leaving: Vec<Leaving>) -> bool {
     let held = store.held_bytes();
     let stats = store.index().and_then(|index| index.stats());
     let _ = stats.map(|words| Stats::new(words).set(Counter::HeldBytes, held));
-    leaving.iter().all(|(_, punched)| *punched)
+    leaving.iter().all(|(_, kept)| kept.is_empty())
 }

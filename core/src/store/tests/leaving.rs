@@ -1,6 +1,7 @@
 //! Frames whose memory is being returned.
 
 use super::*;
+use crate::planes::Leaving;
 
 #[test]
 fn each_page_has_a_frame_while_memory_of_frames_is_returned() {
@@ -19,9 +20,10 @@ fn each_page_has_a_frame_while_memory_of_frames_is_returned() {
     assert_eq!(leaving.len(), 1);
     (0..VERSIONS).for_each(|_| publish_pinned(&mut world));
     assert_eq!(world.store.versions().count(), VERSIONS - 1);
-    world
-        .store
-        .gone(&[(leaving.into_iter().next().unwrap(), false)]);
+    let all = |frames: Leaving| (frames.pages(), frames);
+    let kept = leaving.into_iter().map(all);
+    let kept: Vec<_> = kept.map(|(pages, frames)| (frames, vec![pages])).collect();
+    world.store.gone(&kept);
     publish_pinned(&mut world);
     assert_eq!(world.store.versions().count(), VERSIONS);
 }

@@ -23,7 +23,10 @@ impl World {
                 return;
             }
             leaving.iter().for_each(|frames| frames.punch().unwrap());
-            let gone: Vec<_> = leaving.into_iter().map(|frames| (frames, true)).collect();
+            let gone: Vec<_> = leaving
+                .into_iter()
+                .map(|frames| (frames, Vec::new()))
+                .collect();
             self.store.gone(&gone);
         }
     }
