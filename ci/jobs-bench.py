@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures what agents cost a job: step times of examples/gray_scott_mpi without agents, with agents,
-with their checkpoints and with a relay, in turn, and a collective write of parallel HDF5 beside it.
+"""Measures what agents cost a job: step times of examples/gray_scott_mpi without agents, with
+agents, with their checkpoints and with a relay, in turn, and a collective write of parallel HDF5.
 The hosts are folders of this machine, so the agents of all of them use its processors, and nothing
 goes through a network. Prints a table in Markdown. Needs Open MPI with its compiler wrapper and
 libclang; for the collective write also python3-h5py-mpi of Debian.
@@ -97,7 +97,8 @@ class Bench:
         return figures
 
     def ranks(self):
-        plan = ["--size", self.args.size, "--steps", self.args.steps, "--publish-every", self.args.publish]
+        plan = ["--size", self.args.size, "--steps", self.args.steps]
+        plan += ["--publish-every", self.args.publish]
         return [BIN / "gray_scott_mpi", "--name", self.name, *plan]
 
     def start_agents(self, kind, hosts):
@@ -202,6 +203,8 @@ def print_table(args, runs, collective):
     if collective:
         print(f"A collective write of HDF5 takes {statistics.median(collective) * 1e3:.1f} ms "
               f"({min(collective) * 1e3:.1f} to {max(collective) * 1e3:.1f}).")
+    else:
+        print("A collective write of HDF5 was not measured: python3-h5py-mpi is missing.")
     relayed = [run[KINDS[3]].relayed for run in runs if run[KINDS[3]].relayed]
     if relayed:
         steps, sent, whole = (sum(column) for column in zip(*relayed))

@@ -154,6 +154,11 @@ impl<R: Regions, T: Transport> Agent<R, T> {
         self.standing = wishes;
     }
 
+    /// Returns the wishes that stand.
+    pub fn standing(&self) -> u64 {
+        self.standing
+    }
+
     /// Returns the regions.
     pub fn regions(&self) -> &R {
         &self.regions

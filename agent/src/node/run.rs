@@ -41,8 +41,6 @@ pub struct Node<T> {
     quiet: bool,
     /// An agent was told to end.
     stopping: bool,
-    /// A use is not done with a step.
-    busy: bool,
 }
 
 impl<T: Transport> Node<T> {
@@ -66,7 +64,6 @@ impl<T: Transport> Node<T> {
             ranks: RanksHere::None,
             quiet: false,
             stopping: false,
-            busy: false,
         }
     }
 
@@ -88,7 +85,7 @@ impl<T: Transport> Node<T> {
 
     /// Returns true if a use of this node was not done with a step at the last turn.
     pub fn is_busy(&self) -> bool {
-        self.busy
+        self.agent.standing() & ANY_BUSY != 0
     }
 
     /// Asks all agents to end.
@@ -112,7 +109,6 @@ impl<T: Transport> Node<T> {
         }
         // The decision may have made uses busy. The next offer must say so.
         let standing = self.turn_uses()?;
-        self.busy = standing & ANY_BUSY != 0;
         // This comes before the agent looks for versions, so a closed region has no newer ones.
         let ends = self.agent.regions().ends().map_err(AgentError::Regions)?;
         self.ranks = RanksHere::of(ends);

@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_micros(200);
 /// The same, at most.
 const AGAIN_IDLE: Duration = Duration::from_millis(2);
 /// The agent sleeps for this part of the time since the last new step, so that it takes little from
-/// ranks with long steps, and is late by less than two percent of a step.
+/// ranks with long steps, and is late by two percent of a step at most.
 const PART_OF_QUIET: u32 = 64;
 /// How long an agent that was told to end waits for the end of a round, by which the others learn
 /// it.

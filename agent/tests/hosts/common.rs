@@ -42,14 +42,22 @@ pub fn wait_failed(job: &mut Child) {
 /// Waits until a job has ended whose launcher knows that it must end it. At times a launcher hangs
 /// instead, and is killed.
 pub fn wait_told(job: &mut Child) -> Option<ExitStatus> {
+    let ended = wait_launcher(job);
+    if ended.is_none() {
+        job.kill();
+    }
+    ended
+}
+
+/// Waits until a launcher has ended, for [`PATIENCE`] at most.
+pub fn wait_launcher(job: &mut Child) -> Option<ExitStatus> {
     let deadline = Instant::now() + PATIENCE;
     while job.ended().is_none() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(5));
     }
     let ended = job.ended();
     if ended.is_none() {
-        eprintln!("the launcher does not end, and is killed");
-        job.kill();
+        eprintln!("the launcher does not end");
     }
     ended
 }

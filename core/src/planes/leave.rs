@@ -19,7 +19,8 @@ pub struct Leaving {
 
 impl Leaving {
     /// Returns the pages of the frames.
-    pub fn pages(&self) -> Range<usize> {
+    #[cfg(test)]
+    pub(crate) fn pages(&self) -> Range<usize> {
         self.pages.clone()
     }
 
@@ -37,6 +38,44 @@ pub struct Unreturned {
     pub kept: Vec<Range<usize>>,
     /// The reason.
     pub why: io::Error,
+}
+
+impl Unreturned {
+    /// Returns true if somebody used the memory at that moment.
+    pub fn is_busy(&self) -> bool {
+        self.why.kind() == io::ErrorKind::ResourceBusy
+    }
+}
+
+impl PlaneMemory {
+    /// Returns the memory of frames to the system. No version may refer to them. All of them read
+    /// as zeros afterwards, also those that keep their memory.
+    ///
+    /// The kernel splits a huge page to return a part of it. While somebody reads or writes the
+    /// memory by a system call, it may only fill the part with zeros.
+    pub(super) fn punch(&self, pages: &Range<usize>) -> Result<(), Unreturned> {
+        let keep = |kept, why| Err(Unreturned { kept, why });
+        if let Err(error) = self.punch_object(pages) {
+            return keep(vec![pages.clone()], error);
+        }
+        let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
+        self.huge().forget(chunks.clone());
+        if !self.huge().may_split(&chunks) {
+            return Ok(());
+        }
+        match self.present_in(pages) {
+            Ok(kept) if kept.is_empty() => {}
+            Ok(kept) => return keep(kept, io::ErrorKind::ResourceBusy.into()),
+            Err(error) => return keep(vec![pages.clone()], error),
+        }
+        for chunk in chunks {
+            let frames = chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES;
+            if self.present_in(&frames).is_ok_and(|run| run.is_empty()) {
+                self.huge().emptied(chunk);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Planes {

@@ -2,7 +2,6 @@
 
 use super::access::Access;
 use super::huge_chunks::HugeChunks;
-use super::leave::Unreturned;
 use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::segments::Segments;
 use crate::sys::copy::{Stores, copy};
@@ -220,12 +219,31 @@ impl PlaneMemory {
 
     /// Returns the frames that have memory, as the kernel knows them.
     pub(crate) fn present(&self) -> io::Result<PageSet> {
-        let mut present = PageSet::new(self.map.len() / self.page_size);
-        for extent in self.object.extents()? {
-            let end = (extent.end as usize).div_ceil(self.page_size);
-            present.insert_range(extent.start as usize / self.page_size..end);
-        }
+        let all = self.map.len() / self.page_size;
+        let mut present = PageSet::new(all);
+        let runs = self.present_in(&(0..all))?;
+        runs.into_iter().for_each(|run| present.insert_range(run));
         Ok(present)
+    }
+
+    /// Returns the runs of those frames of `pages` that have memory, as the kernel knows them.
+    pub(super) fn present_in(&self, pages: &Range<usize>) -> io::Result<Vec<Range<usize>>> {
+        let size = self.page_size;
+        let bytes = (pages.start * size) as u64..(pages.end * size) as u64;
+        let run = |part: Range<u64>| part.start as usize / size..(part.end as usize).div_ceil(size);
+        Ok(self
+            .object
+            .extents_in(&bytes)?
+            .into_iter()
+            .map(run)
+            .collect())
+    }
+
+    /// Returns the memory of `pages` to the system, as far as the kernel can split what it is in.
+    pub(super) fn punch_object(&self, pages: &Range<usize>) -> io::Result<()> {
+        let size = self.page_size;
+        self.object
+            .punch((pages.start * size) as u64..(pages.end * size) as u64)
     }
 
     /// Lets the frames of each run that get memory from now on lie on its node of memory, as far as
@@ -308,53 +326,5 @@ impl PlaneMemory {
         }
         live::dump(&range, false);
         Ok(())
-    }
-
-    /// Returns the memory of frames to the system. No version may refer to them. All of them read
-    /// as zeros afterwards, also those that keep their memory.
-    pub fn punch(&self, pages: &Range<usize>) -> Result<(), Unreturned> {
-        let all = |why| Unreturned {
-            kept: vec![pages.clone()],
-            why,
-        };
-        let chunks = pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES);
-        let bytes = (pages.start * self.page_size) as u64..(pages.end * self.page_size) as u64;
-        self.object.punch(bytes.clone()).map_err(all)?;
-        // The kernel splits a huge page to return a part of it. While somebody reads or writes the
-        // memory by a system call, it may only fill the part with zeros.
-        if self.huge.may_split(&chunks) {
-            let kept = self.present_in(&bytes).map_err(all)?;
-            if !kept.is_empty() {
-                self.huge.forget(chunks);
-                let why = io::ErrorKind::ResourceBusy.into();
-                return Err(Unreturned { kept, why });
-            }
-            self.note_emptied(chunks.clone());
-        }
-        self.huge.forget(chunks);
-        Ok(())
-    }
-
-    /// Returns the frames at these bytes that have memory.
-    fn present_in(&self, bytes: &Range<u64>) -> io::Result<Vec<Range<usize>>> {
-        let page = self.page_size;
-        let frames =
-            |part: &Range<u64>| part.start as usize / page..(part.end as usize).div_ceil(page);
-        Ok(self.object.extents_in(bytes)?.iter().map(frames).collect())
-    }
-
-    /// Notes which of these chunks have no memory any more.
-    fn note_emptied(&self, chunks: Range<usize>) {
-        let bytes = (CHUNK_PAGES * self.page_size) as u64;
-        for chunk in chunks {
-            let start = chunk as u64 * bytes;
-            if self
-                .object
-                .has_memory(&(start..start + bytes))
-                .is_ok_and(|some| !some)
-            {
-                self.huge.emptied(chunk);
-            }
-        }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::account::Account;
 use super::frames::Frames;
-use super::leave::Unreturned;
 use super::memory::{PlaneError, PlaneMemory};
 use super::nodes::Nodes;
 use super::retention::Retention;
@@ -203,23 +202,17 @@ impl Planes {
                 if run.is_empty() {
                     break;
                 }
-                let p = &mut self.planes[plane];
-                for part in p.memory.parts(run) {
-                    let returned = p.memory.punch(&part);
-                    let mut gone = PageSet::new(idle.capacity());
-                    gone.insert_range(part);
-                    if let Err(Unreturned { kept, .. }) = &returned {
-                        kept.iter()
-                            .for_each(|pages| gone.remove_range(pages.clone()));
-                    }
-                    done += gone.len();
-                    p.account.strike(&gone);
-                    match returned {
-                        // Somebody uses the memory, so it stays held.
-                        Err(error) if error.why.kind() != io::ErrorKind::ResourceBusy => {
-                            return Err(error.why);
-                        }
-                        _ => {}
+                for part in self.planes[plane].memory.parts(run) {
+                    done += part.len();
+                    let leaving = self.begin(plane, part);
+                    let returned = leaving.punch();
+                    let kept = returned.as_ref().err().map_or(&[][..], |error| &error.kept);
+                    done -= kept.iter().map(|pages| pages.len()).sum::<usize>();
+                    self.gone(&leaving, kept);
+                    if let Err(error) = returned
+                        && !error.is_busy()
+                    {
+                        return Err(error.why);
                     }
                 }
             }

@@ -27,7 +27,14 @@ pub(super) fn return_memory(store: &Lock<Store>, pinned: &dyn Fn(u64) -> bool) {
 pub(super) fn give_back(store: &Lock<Store>, leaving: Vec<Leaving>) -> bool {
     let punched = |frames: Leaving| {
         let kept = frames.punch().err().map_or_else(Vec::new, |error| {
-            log::warn!("memory of free frames could not be returned to the system: {error}");
+            let level = match error.is_busy() {
+                true => log::Level::Debug,
+                false => log::Level::Warn,
+            };
+            log::log!(
+                level,
+                "memory of free frames could not be returned to the system: {error}"
+            );
             error.kept
         });
         (frames, kept)

@@ -3,7 +3,8 @@
 use super::checks::Known;
 use crate::alone::{Run, wait_steps};
 use crate::common::{
-    HOSTS, Line, PATIENCE, ask_for, assert_blocks, reader, signal, stop, try_signal, wait_line,
+    HOSTS, Line, PATIENCE, ask_for, assert_blocks, reader, signal, stop, try_signal, wait_launcher,
+    wait_line,
 };
 use crate::disks::{Disks, checking_agents};
 use std::time::{Duration, Instant};
@@ -183,16 +184,11 @@ impl World {
     /// Waits until all agents have ended because one has died. Where the launcher cannot end them,
     /// because a link is down, or hangs, the test does.
     fn end_agents(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
-        while self.agents.ended().is_none() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        match self.agents.ended() {
+        match wait_launcher(&mut self.agents) {
             Some(status) => {
                 assert!(!status.success() || self.cluster.launcher().hides_lost_hosts());
             }
             None => {
-                eprintln!("the launcher of the agents does not end, and is killed");
                 self.signal_agents("-KILL");
                 self.agents.kill();
             }
