@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures what agents cost a job: step times of examples/gray_scott_mpi without agents, with
-agents, with their checkpoints and with a relay, in turn, and a collective write of parallel HDF5.
-The hosts are folders of this machine, so the agents of all of them use its processors, and nothing
-goes through a network. Prints a table in Markdown. Needs Open MPI with its compiler wrapper and
-libclang; for the collective write also python3-h5py-mpi of Debian.
+agents, with their checkpoints and with a relay, in turn; a collective write of parallel HDF5; and
+the SST engine of ADIOS2 with the same fields and pauses. The hosts are folders of this machine, so
+the agents of all of them use its processors, and nothing goes through a network. Prints a table in
+Markdown. Needs Open MPI with its compiler wrapper and libclang; for the collective write also
+python3-h5py-mpi of Debian, and for ADIOS2 what ci/adios2-mpi.sh has built.
 """
 
 import argparse
@@ -43,6 +44,53 @@ for i in range(int(sys.argv[3])):
         print(time.perf_counter() - start, flush=True)
 """
 
+# Writes u and v by SST each so many seconds, and prints the seconds that each write takes and when
+# it began. A reader that is late misses steps, as observers do.
+SST_WRITER = """
+import sys, time, adios2, numpy
+import adios2.bindings as api
+from mpi4py import MPI
+world, size, path, pause = MPI.COMM_WORLD, int(sys.argv[1]), sys.argv[2], float(sys.argv[4])
+planes = numpy.linspace(0, size, world.size + 1).astype(int)[world.rank:world.rank + 2]
+block = numpy.random.rand(planes[1] - planes[0], size, size)
+io = adios2.Adios(world).declare_io("bench")
+io.set_engine("SST")
+io.set_parameters({"RendezvousReaderCount": "1", "QueueLimit": "1", "QueueFullPolicy": "Discard"})
+fields = [io.define_variable(name, block, [size] * 3, [planes[0], 0, 0], block.shape)
+          for name in "uv"]
+engine = io.open(path, api.Mode.Write)
+for i in range(int(sys.argv[3])):
+    time.sleep(pause)
+    world.Barrier()
+    start, now = time.perf_counter(), time.time()
+    engine.begin_step()
+    for field in fields:
+        engine.put(field, block)
+    engine.end_step()
+    world.Barrier()
+    if world.rank == 0:
+        print(i, time.perf_counter() - start, now, flush=True)
+engine.close()
+"""
+
+# Reads both, and prints when each step had come.
+SST_READER = """
+import sys, time, adios2, numpy
+import adios2.bindings as api
+size, path = int(sys.argv[1]), sys.argv[2]
+io = adios2.Adios().declare_io("bench")
+io.set_engine("SST")
+engine = io.open(path, api.Mode.Read)
+arrays = [numpy.zeros((size,) * 3) for name in "uv"]
+while engine.begin_step() == api.StepStatus.OK:
+    step = engine.current_step()
+    for name, array in zip("uv", arrays):
+        engine.get(io.inquire_variable(name), array, api.Mode.Deferred)
+    engine.end_step()
+    print(step, time.time(), flush=True)
+engine.close()
+"""
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
@@ -60,12 +108,15 @@ def main():
         # The first run warms up.
         bench.run(KINDS[0])
         runs = [{kind: bench.run(kind) for kind in KINDS} for _ in range(args.rounds)]
-        print_table(args, runs, bench.collective())
+        print_table(args, runs)
+        print_collective(bench.collective())
+        pause = args.publish * statistics.median(run[KINDS[0]].mean for run in runs)
+        print_sst(args, bench.sst(pause))
 
 
 def build():
     cargo = ["cargo", "build", "--quiet", "--release"]
-    for package in (["-p", "tcasm-agent", "--features", "files", "--bin", "tcasm-agent"],
+    for package in (["-p", "tcasm-agent", "--features", "files", "--bins", "--examples"],
                     ["-p", "tcasm-examples", "--features", "mpi", "--bins"]):
         subprocess.run(cargo + package, cwd=ROOT, check=True)
 
@@ -85,11 +136,16 @@ class Bench:
         (self.here / "disks" / "slow").mkdir()
         agents = self.start_agents(kind, hosts) if kind != KINDS[0] else None
         heard = Heard(agents) if agents else None
+        mirror = self.follow_mirror() if "relay" in kind else None
+        seen = Heard(mirror) if mirror else None
         job = start([self.part(host, self.args.ranks, self.ranks()) for host in hosts])
         figures = Figures(Heard(job).times(r"step +(\d+) "))
         if agents:
             figures.add(heard)
             figures.statuses.append(agents.wait())
+        if mirror:
+            figures.mirrored(seen)
+            figures.statuses.append(mirror.wait())
         figures.statuses.append(job.wait())
         if any(figures.statuses):
             raise SystemExit(f"jobs-bench: {kind}: exit statuses {figures.statuses}")
@@ -116,6 +172,12 @@ class Bench:
             parts.append(self.part("analysis", 1, words))
         return start(parts)
 
+    def follow_mirror(self):
+        """Follows the steps on the analysis node."""
+        env = os.environ | {"TCASM_RUNTIME_DIR": str(self.here / "analysis")}
+        words = [BIN / "examples" / "job", "follow", self.name]
+        return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True)
+
     def part(self, host, count, program):
         env = [f"TCASM_RUNTIME_DIR={self.here / host}", f"TCASM_LOCAL_RANKS={self.args.ranks}"]
         return [str(word) for word in ["-n", count, "env", *env, f"TCASM_RUN={self.name}", *program]]
@@ -129,6 +191,27 @@ class Bench:
         run = start([[str(word) for word in ["-n", ranks, *program]]], stderr=subprocess.DEVNULL)
         lines = run.communicate()[0].splitlines()
         return [float(line) for line in lines][1:] if run.returncode == 0 else []
+
+    def sst(self, pause):
+        """Returns the seconds that each write by SST took, without the first, and those from its
+        begin until the reader had it. Returns none if ADIOS2 with MPI is missing."""
+        packages = next((BIN.parent / "adios2-mpi").glob("lib/python3*/*-packages"), None)
+        if not packages:
+            return [], []
+        env = os.environ | {"PYTHONPATH": str(packages)}
+        folder = self.folder / "sst"
+        folder.mkdir()
+        ranks, words = self.args.ranks * self.args.hosts, [str(self.args.size), str(folder / "bench")]
+        reader = subprocess.Popen(["/usr/bin/python3", "-c", SST_READER, *words], env=env,
+                                  stdout=subprocess.PIPE, text=True)
+        program = ["/usr/bin/python3", "-c", SST_WRITER, *words, "41", str(pause)]
+        writer = start([["-n", str(ranks), *program]], env=env)
+        written = [line.split() for line in writer.communicate()[0].splitlines()][1:]
+        came = dict(line.split() for line in reader.communicate()[0].splitlines())
+        if writer.returncode or reader.returncode:
+            raise SystemExit(f"jobs-bench: SST: {writer.returncode}, {reader.returncode}")
+        lags = [float(came[step]) - float(now) for step, _, now in written if step in came]
+        return [float(seconds) for _, seconds, _ in written], lags
 
 
 def start(parts, **more):
@@ -166,7 +249,13 @@ class Figures:
         self.times, steps = times, sorted(times)
         self.steps = [(times[b] - times[a]) / (b - a) for a, b in zip(steps, steps[1:])]
         self.mean = (times[steps[-1]] - times[steps[0]]) / (steps[-1] - steps[0])
-        self.statuses, self.relayed, self.checkpoints, self.lags = [], None, 0, []
+        self.statuses, self.relayed, self.checkpoints = [], None, 0
+        self.lags, self.mirror_lags = [], []
+
+    def mirrored(self, heard):
+        """Adds when the analysis node had each step."""
+        came = heard.times(r"latest step (\d+)")
+        self.mirror_lags = [came[step] - self.times[step] for step in came if step in self.times]
 
     def add(self, heard):
         text, agreed = heard.text(), heard.times(r"agreed step (\d+) ")
@@ -176,7 +265,7 @@ class Figures:
         self.checkpoints = text.count("checkpoint of step")
 
 
-def print_table(args, runs, collective):
+def print_table(args, runs):
     ranks = args.ranks * args.hosts
     state = 2 * 8 * args.size**3 / (1 << 20)
     print(f"{ranks} ranks, {args.hosts} hosts, {os.cpu_count()} processors, {state:.0f} MiB, "
@@ -190,25 +279,44 @@ def print_table(args, runs, collective):
         beside = f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
         times = " | ".join(f"{t * 1e3:.2f} ms" for t in (statistics.median(steps), p99, steps[-1]))
         print(f"| {kind} | {times} | {beside} |")
-    lags = sorted(lag for run in runs for lag in run[KINDS[1]].lags)
-    if lags:
-        print(f"\nSteps are agreed {statistics.median(lags) * 1e3:.1f} ms after they were computed, "
-              f"{lags[-1] * 1e3:.1f} ms at most ({len(lags)} steps).")
+    agreed = [lag for run in runs for lag in run[KINDS[1]].lags]
+    mirrored = [lag for run in runs for lag in run[KINDS[3]].mirror_lags]
+    print(f"\nSteps are agreed {spread(agreed)} after they were computed, and are on the analysis "
+          f"node {spread(mirrored)} after.")
     written = [run[KINDS[2]] for run in runs if run[KINDS[2]].checkpoints]
     if written:
         added = [(run[KINDS[2]].mean - run[KINDS[0]].mean) * args.steps / run[KINDS[2]].checkpoints
                  for run in runs]
-        print(f"A checkpoint adds {statistics.median(added) * 1e3:.1f} ms to a run "
-              f"({min(added) * 1e3:.1f} to {max(added) * 1e3:.1f}).")
-    if collective:
-        print(f"A collective write of HDF5 takes {statistics.median(collective) * 1e3:.1f} ms "
-              f"({min(collective) * 1e3:.1f} to {max(collective) * 1e3:.1f}).")
-    else:
-        print("A collective write of HDF5 was not measured: python3-h5py-mpi is missing.")
+        print(f"A checkpoint adds {spread(added)} to a run.")
     relayed = [run[KINDS[3]].relayed for run in runs if run[KINDS[3]].relayed]
     if relayed:
         steps, sent, whole = (sum(column) for column in zip(*relayed))
         print(f"Relayed: {steps} steps in {len(relayed)} runs, {sent >> 20} of {whole >> 20} MiB.")
+
+
+def print_collective(seconds):
+    if seconds:
+        print(f"A collective write of HDF5 takes {spread(seconds)}.")
+    else:
+        print("A collective write of HDF5 was not measured: python3-h5py-mpi is missing.")
+
+
+def print_sst(args, results):
+    seconds, lags = results
+    if seconds:
+        state = 2 * 8 * args.size**3 / (1 << 20)
+        print(f"A write by SST takes {spread(seconds)}, and a reader has its {state:.0f} MiB "
+              f"{spread(lags)} after it begins.")
+    else:
+        print("SST was not measured: ADIOS2 with MPI is missing (ci/adios2-mpi.sh builds it).")
+
+
+def spread(seconds):
+    """Returns the median of these times, the least and the most."""
+    if not seconds:
+        return "(no times)"
+    median, least, most = statistics.median(seconds), min(seconds), max(seconds)
+    return f"{median * 1e3:.1f} ms ({least * 1e3:.1f} to {most * 1e3:.1f}, {len(seconds)} times)"
 
 
 if __name__ == "__main__":

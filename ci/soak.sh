@@ -9,7 +9,7 @@
 #   - a failure of each single write of each kind of checkpoint file
 #   - registered memory under three allocators, for SECONDS each
 #   - host buffers of ranks of MPICH, and agents with the releases 5 of Open MPI and MPICH
-#   - for root: storms over jobs of several hosts
+#   - for root: storms over jobs of several hosts, and a job under Slurm
 #   - memory regions of an RDMA adapter, in a virtual machine with soft-RoCE
 # Usage: soak.sh [SECONDS]
 set -euo pipefail
@@ -29,6 +29,7 @@ cargo build --workspace --bins --release
     ci/mpi.sh mpich
     ci/mpi.sh wheels
     ci/mpi.sh storm
+    ci/slurm.sh
     ci/rdma.sh
     for _ in {1..20}; do cargo test -p tcasm-core -p tcasm-checkpoint -p tcasm-analytics; done
 } 2>&1 | tee "$log"

@@ -9,6 +9,8 @@
 //!   line for each.
 //! - `job read GROUP`: an observer. For each line that it reads, `agreed` or `latest`, it prints
 //!   that step.
+//! - `job follow GROUP`: an observer that prints each step when all local ranks have it, until they
+//!   end.
 
 mod agent;
 mod fields;
@@ -36,6 +38,7 @@ fn main() -> Result<(), Failure> {
         }
         ["agent", ref arguments @ ..] => std::process::exit(agent::run(arguments)),
         ["read", group] => reader::read(group),
+        ["follow", group] => reader::follow(group),
         _ => Err(format!("no command {words:?}").into()),
     }
 }

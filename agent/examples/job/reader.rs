@@ -2,7 +2,8 @@
 
 use crate::{Failure, fields, say};
 use std::io::BufRead;
-use tcasm_observer::GroupObserver;
+use std::time::Duration;
+use tcasm_observer::{GroupError, GroupObserver};
 
 pub fn read(group: &str) -> Result<(), Failure> {
     let mut observer = None;
@@ -13,6 +14,23 @@ pub fn read(group: &str) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+pub fn follow(group: &str) -> Result<(), Failure> {
+    let mut observer = loop {
+        match GroupObserver::attach(group) {
+            Ok(observer) => break observer,
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    loop {
+        match observer.wait_newer(Duration::from_secs(1)) {
+            Ok(version) => say(&format!("latest step {}", version.step())),
+            Err(GroupError::EndOfStream { .. }) => return Ok(()),
+            // Ranks may come, or come back.
+            Err(_) => {}
+        }
+    }
 }
 
 fn answer(

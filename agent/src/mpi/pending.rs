@@ -6,6 +6,10 @@ use mpi::ffi::{self, MPI_Request};
 use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 
+/// How often one look tests whether a call is complete. Each test lets MPI do a part of what is
+/// left to do, and Open MPI looks at its sockets in each eighth test only.
+const TESTS: usize = 8;
+
 /// A call in progress. If it is dropped before it is complete, its buffers are never released,
 /// because MPI may still use them.
 pub(super) struct Pending<B> {
@@ -42,8 +46,11 @@ impl<B> Pending<B> {
     /// Returns true if the call is complete. Waits for nothing.
     pub(super) fn test(&mut self, comm: &Comm) -> Result<bool, MpiError> {
         comm.callable(self.what)?;
-        let mut done = 0;
-        if !self.complete {
+        for _ in 0..TESTS {
+            if self.complete {
+                break;
+            }
+            let mut done = 0;
             // SAFETY: the request was started and is not complete. MPI accepts a predefined handle
             // in place of a status, and writes to `done`.
             check(self.what, unsafe {

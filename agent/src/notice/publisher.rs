@@ -3,6 +3,7 @@
 use super::blocks::BlockTable;
 use super::region::{NoticeError, Region};
 use crate::node::{Pinned, Progress, Round, Use, UseError};
+use crate::relay::Shown;
 use crate::transport::Exchange;
 use tcasm_core::group::AgreedAttrs;
 
@@ -31,11 +32,14 @@ pub struct Notice<X> {
     published: Option<Pinned>,
     /// A step that is not published yet, and the newest step when it was agreed.
     next: Option<(Pinned, u64)>,
+    /// On an analysis node, the next step of its mirrors.
+    shown: Shown,
 }
 
 impl<X: Exchange> Notice<X> {
-    /// Creates the region. `exchange` is only for this.
-    pub fn new(whose: Whose, exchange: X) -> Result<Self, NoticeError> {
+    /// Creates the region. `exchange` is only for this. On a node without ranks, the steps are
+    /// those that come as `shown`.
+    pub fn new(whose: Whose, exchange: X, shown: Shown) -> Result<Self, NoticeError> {
         Ok(Notice {
             region: Region::create(&whose.group)?,
             whose,
@@ -45,6 +49,7 @@ impl<X: Exchange> Notice<X> {
             own: BlockTable::default(),
             published: None,
             next: None,
+            shown,
         })
     }
 
@@ -123,6 +128,9 @@ impl<X: Exchange> Use for Notice<X> {
 
     fn turn(&mut self) -> Result<Progress, UseError> {
         self.exchange()?;
+        if let Some(shown) = self.shown.take() {
+            self.next = Some(shown);
+        }
         self.publish()?;
         Ok(Progress {
             busy: self.exchanging,

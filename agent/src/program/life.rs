@@ -9,7 +9,7 @@ use crate::mpi::{Job, MpiExchange, MpiPost, MpiRounds};
 use crate::node::{End, Node, RanksHere, Use, UseError};
 use crate::notice::{Notice, Whose};
 use crate::regions::Observed;
-use crate::relay::{Relay, RelayStats};
+use crate::relay::{Relay, RelayStats, Shown};
 use std::io::Write;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -96,8 +96,9 @@ fn live(
         host: own.host,
         agents: u32::try_from(place.hosts.len()).unwrap_or(u32::MAX),
     };
-    let notice = Notice::new(whose, exchange).map_err(failed)?;
-    let mut all: Vec<Box<dyn Use>> = vec![Box::new(notice)];
+    let shown = Shown::default();
+    let notice = Notice::new(whose, exchange, shown.clone()).map_err(failed)?;
+    let mut all: Vec<Box<dyn Use>> = Vec::new();
     let mut report = Report {
         who: format!("tcasm-agent {rank} of group {:?}", arguments.group),
         prints: rank == 0 && !arguments.quiet,
@@ -105,10 +106,12 @@ fn live(
         relay: None,
     };
     if !place.relays.is_empty() {
-        let relay = Relay::new(rank, place.relays.clone(), post);
+        let relay = Relay::new(&arguments.group, rank, place.relays.clone(), post, shown);
         report.relay = Some(relay.stats());
         all.push(Box::new(relay));
     }
+    // After the relay, so that a step is noticed before the agents learn that it is relayed.
+    all.push(Box::new(notice));
     let checkpoints = checkpoints(arguments, &place, letters, report.prints);
     all.extend(checkpoints.map_err(|error| failed(Failure::Use(error)))?);
     all.extend(uses(&place).map_err(|error| failed(Failure::Use(error)))?);

@@ -5,6 +5,9 @@
 //! producer of a mirror region per rank, with the name of the rank's own region. So all that
 //! observes, shows, exports or checkpoints a region or a group works there unchanged.
 //!
+//! Each step is pinned in the mirrors of a node until the next one is there, as ranks' versions are
+//! on their hosts. So an analysis node has agreed steps, too.
+//!
 //! A step is relayed when all nodes have finished the one before: steps that are agreed meanwhile
 //! are skipped by all nodes alike. So all mirrors have the same steps, and a slow receiver makes
 //! them fewer. It never makes a rank wait.
@@ -16,4 +19,4 @@ mod receiver;
 mod sender;
 mod uses;
 
-pub use uses::{Relay, RelayStats};
+pub use uses::{Relay, RelayStats, Shown};

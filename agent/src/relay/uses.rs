@@ -3,10 +3,14 @@
 use super::receiver::Receiver;
 use super::sender::Sender;
 use crate::agreement::Agreed;
-use crate::node::{Progress, Round, Use, UseError};
+use crate::node::{Pinned, Progress, Round, Use, UseError};
 use crate::transport::Post;
 use std::cell::Cell;
 use std::rc::Rc;
+
+/// The newest step that the mirrors of an analysis node show, pinned there, and the newest step
+/// that any rank had when it was agreed. The relay leaves it for the notice of its host.
+pub type Shown = Rc<Cell<Option<(Pinned, u64)>>>;
 
 /// Counts of the steps and bytes that a node has relayed so far.
 #[derive(Debug, Default)]
@@ -33,11 +37,12 @@ pub struct Relay<P> {
 }
 
 impl<P: Post> Relay<P> {
-    /// Returns the relay of agent `own`. `to` are the numbers of the agents on analysis nodes, in
-    /// ascending order. `post` is only for this.
-    pub fn new(own: usize, to: Vec<usize>, post: P) -> Relay<P> {
+    /// Returns the relay of agent `own` of this group. `to` are the numbers of the agents on
+    /// analysis nodes, in ascending order. `post` is only for this. On an analysis node, `shown`
+    /// gets each step that was relayed.
+    pub fn new(group: &str, own: usize, to: Vec<usize>, post: P, shown: Shown) -> Relay<P> {
         let role = match to.iter().position(|agent| *agent == own) {
-            Some(at) => Role::Receives(Receiver::new((at, to.len()))),
+            Some(at) => Role::Receives(Receiver::new(group, (at, to.len()), shown)),
             None => Role::Sends(Sender::new(to)),
         };
         Relay {
@@ -64,7 +69,10 @@ impl<P: Post> Use for Relay<P> {
         };
         self.last = Some(agreed);
         match (&mut self.role, round.agreed) {
-            (Role::Receives(receiver), _) => receiver.begin(ranks),
+            (Role::Receives(receiver), _) => {
+                let newest = agreed.step.saturating_add(decision.lag.unwrap_or(0));
+                receiver.begin(agreed, newest, ranks);
+            }
             (Role::Sends(sender), Some(pinned)) => sender.begin(pinned)?,
             (Role::Sends(_), None) => {}
         }

@@ -9,6 +9,7 @@
 //! | [`network`] | rounds over a virtual network |
 //! | [`job`] | nodes with their agents; [`checker`] has the invariants |
 //! | [`world`] | the events of a job in the order of time, with [`failures`] |
+//! | [`parity`] | volumes and times of redundancy |
 //! | [`report`] | what comes out |
 
 #![deny(unsafe_code)]
@@ -18,6 +19,7 @@ pub mod failures;
 pub mod job;
 pub mod network;
 pub mod node;
+pub mod parity;
 pub mod plan;
 pub mod random;
 pub mod report;

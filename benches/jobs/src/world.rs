@@ -48,6 +48,8 @@ struct World {
     wake: Vec<Option<Nanos>>,
     /// The time when each agent began its round.
     begun: Vec<Option<Nanos>>,
+    /// The time when each agent last saw a new version.
+    news: Vec<Nanos>,
     copying: Vec<Copying>,
     /// The newest step that all nodes have copied.
     safe: Option<Agreed>,
@@ -83,6 +85,7 @@ impl World {
             count: 0,
             wake: vec![None; nodes],
             begun: vec![None; nodes],
+            news: vec![0; nodes],
             copying: (0..nodes).map(|_| None).collect(),
             safe: None,
             random: Random::new(plan.seed ^ 0x5eed),
@@ -152,15 +155,16 @@ impl World {
 
     /// Publishes what the ranks of a node have published until now. Nobody looks at them between
     /// the turns of their agent, so this need not happen earlier.
-    fn publish(&mut self, node: usize) {
+    fn publish(&mut self, of: usize) {
         let now = self.job.now();
-        let mut node = self.job.nodes()[node].borrow_mut();
+        let mut node = self.job.nodes()[of].borrow_mut();
         for local in 0..node.len() {
             let rank = node.first() as usize + local;
             while self.timeline.at(rank, self.next[rank]) <= now {
                 let step = self.next[rank];
                 node.publish(local, step, self.plan.skips(rank, step));
                 self.next[rank] += 1;
+                self.news[of] = now;
             }
         }
     }
@@ -196,7 +200,8 @@ impl World {
         if time == Nanos::MAX {
             return;
         }
-        let time = time + 1 + self.plan.latency.notice(&mut self.random);
+        let quiet = time.saturating_sub(self.news[agent]);
+        let time = time + 1 + self.plan.latency.notice(quiet, &mut self.random);
         if self.wake[agent].is_none_or(|wake| time < wake) {
             self.wake[agent] = Some(time);
             self.at(time, Event::Turn(agent));

@@ -26,17 +26,30 @@ fn small(nodes: usize) -> Plan {
     plan
 }
 
+/// Agents, and the median of their rounds in microseconds, as agent/examples/rounds.rs has measured
+/// it: processes of one machine with two processors, messages by TCP. The model gives each agent a
+/// processor, so it is faster than many agents.
+const MEASURED: [(usize, f64); 6] = [
+    (3, 430.0),
+    (4, 520.0),
+    (6, 650.0),
+    (8, 950.0),
+    (12, 1220.0),
+    (16, 1670.0),
+];
+
 #[test]
-fn rounds_of_three_and_four_agents_take_as_long_as_measured() {
-    for nodes in [3, 4] {
+fn rounds_of_3_to_16_agents_take_as_long_as_measured() {
+    for (nodes, measured) in MEASURED {
         let mut plan = small(nodes);
-        // Idle agents begin rounds together, as those that were measured.
+        // Idle agents begin rounds together, as those that were measured, which never looked less
+        // often than each 200 us.
         (plan.work.step, plan.steps) = (1000 * MILLISECOND, 5);
-        let median = run(plan).median_round();
-        assert!(
-            (360_000..=860_000).contains(&median),
-            "{nodes} agents: {median} ns"
-        );
+        plan.latency.look[1] = plan.latency.look[0];
+        let median = run(plan).median_round() as f64 / 1000.0;
+        println!("{nodes} agents: {median} us, measured {measured}");
+        let ratio = median / measured;
+        assert!((0.5..1.4).contains(&ratio), "{nodes} agents: {median} us");
     }
 }
 

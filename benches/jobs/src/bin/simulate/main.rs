@@ -4,6 +4,7 @@
 //! The tables of `docs/jobs-model.md` are printed without options.
 
 mod failing;
+mod files;
 mod scale;
 mod skipping;
 
@@ -25,8 +26,17 @@ struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Tables to print: all without this
-    #[arg(long, value_delimiter = ',', value_parser = ["scale", "skips", "failures"])]
+    #[arg(long, value_delimiter = ',', value_parser = ["scale", "skips", "failures", "files"])]
     tables: Vec<String>,
+    /// State of a node, in GiB, in the table of files
+    #[arg(long, default_value_t = 64.0)]
+    state: f64,
+    /// Messages that a node sends, in GiB per second, in the table of files
+    #[arg(long, default_value_t = 10.0)]
+    network: f64,
+    /// Time from one checkpoint to the next, in seconds, in the table of files
+    #[arg(long, default_value_t = 600.0)]
+    interval: f64,
 }
 
 fn main() -> ExitCode {
@@ -49,6 +59,9 @@ fn print(args: &Args) -> Result<(), Violation> {
     }
     if wanted("failures") {
         failing::print(args)?;
+    }
+    if wanted("files") {
+        files::print(args);
     }
     Ok(())
 }
