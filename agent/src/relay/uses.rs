@@ -25,7 +25,7 @@ pub struct RelayStats {
 
 enum Role {
     Sends(Sender),
-    Receives(Receiver),
+    Receives(Box<Receiver>),
 }
 
 /// The use of agreed steps that relays them to analysis nodes. All nodes have it.
@@ -42,7 +42,10 @@ impl<P: Post> Relay<P> {
     /// gets each step that was relayed.
     pub fn new(group: &str, own: usize, to: Vec<usize>, post: P, shown: Shown) -> Relay<P> {
         let role = match to.iter().position(|agent| *agent == own) {
-            Some(at) => Role::Receives(Receiver::new(group, (at, to.len()), shown)),
+            Some(at) => {
+                let receiver = Receiver::new(group, (at, to.len()), shown);
+                Role::Receives(Box::new(receiver))
+            }
             None => Role::Sends(Sender::new(to)),
         };
         Relay {
