@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds ADIOS2 with MPI, its SST engine and its Python interface from the sources on PyPI, for
-# ci/jobs-bench.py: distributions and wheels have none with MPI. Installs it in target/adios2-mpi,
+# ci/jobs-bench.py: Debian 12 and the wheels have none with MPI. Installs it in target/adios2-mpi,
 # and needs Open MPI and Debian's Python. Takes half an hour on two processors. Does nothing if it is
 # there.
 set -euo pipefail

@@ -144,6 +144,8 @@ class Bench:
             figures.add(heard)
             figures.statuses.append(agents.wait())
         if mirror:
+            if figures.statuses[0]:
+                mirror.kill()
             figures.mirrored(seen)
             figures.statuses.append(mirror.wait())
         figures.statuses.append(job.wait())
@@ -206,7 +208,7 @@ class Bench:
                                   stdout=subprocess.PIPE, text=True)
         program = ["/usr/bin/python3", "-c", SST_WRITER, *words, "41", str(pause)]
         writer = start([["-n", str(ranks), *program]], env=env)
-        written = [line.split() for line in writer.communicate()[0].splitlines()][1:]
+        written = [line.split() for line in writer.communicate(timeout=300)[0].splitlines()][1:]
         came = dict(line.split() for line in reader.communicate()[0].splitlines())
         if writer.returncode or reader.returncode:
             raise SystemExit(f"jobs-bench: SST: {writer.returncode}, {reader.returncode}")

@@ -16,17 +16,21 @@ every=100
 main() {
     case "${1:-}" in
     "")
-        [ "$(id -u)" -eq 0 ] || fail "this needs root, for network namespaces"
+        if [ "$(id -u)" -ne 0 ]; then
+            echo "slurm: NOT RUN: this needs root, for namespaces"
+            exit 0
+        fi
         ci/setup.sh slurm-wlm munge openmpi-bin libopenmpi-dev libclang-dev iproute2
         cargo build --release -p tcasm --bins
         cargo build --release -p tcasm-agent --features files --bin tcasm-agent
         cargo build --release -p tcasm-examples --features mpi --bins
         # All processes of the cluster end with the first one of these namespaces.
-        exec unshare --mount --net --uts --pid --fork --kill-child --mount-proc "$0" inside
+        exec unshare --mount --net --uts --pid --fork --kill-child --mount-proc ci/slurm.sh inside
         ;;
     inside)
         work=$(mktemp -d /tmp/slurm-XXXXXX)
-        trap 'rm -rf "$work"' EXIT
+        # The daemons still write there.
+        trap 'rm -rf "$work" || true' EXIT
         start_cluster
         test_job
         ;;
@@ -129,6 +133,7 @@ test_job() {
     wait_for "the end of the job" ended "$job"
     cat "$work/job.log" "$work/agents.log"
     grep -q "^the second step has ended well" "$work/job.log" || fail "the job failed"
+    grep -q "^the agents have ended with status 0" "$work/job.log" || fail "the agents failed"
     # The runs are those of Slurm's steps.
     local run
     for run in "$job.1" "$job.2"; do
@@ -152,14 +157,14 @@ write_job() {
 export TCASM_RUNTIME_DIR=$work/own/runtime
 # There are more ranks than processors.
 export OMPI_MCA_mpi_yield_when_idle=1
-srun --overlap --ntasks-per-node=1 --ntasks=4 --output=$work/agents.log \\
+srun --overlap --ntasks=\$SLURM_JOB_NUM_NODES --ntasks-per-node=1 --output=$work/agents.log \\
     $bin/tcasm-agent gray_scott --stay --every $every --fast $work/disks/%h --slow $work/slow &
 agents=\$!
-sleep 1
+until grep -q ^agents: $work/agents.log 2>/dev/null; do sleep 0.1; done
 srun --ntasks=8 --output=$work/first.log $bin/gray_scott_mpi ${plan[*]}
 srun --ntasks=8 --output=$work/second.log $bin/gray_scott_mpi ${plan[*]} \\
     --restart $work/slow ${nodes[*]/#/$work/disks/} && echo the second step has ended well
-srun --overlap --ntasks-per-node=1 --ntasks=4 $bin/tcasm ls
+srun --overlap --ntasks=\$SLURM_JOB_NUM_NODES --ntasks-per-node=1 $bin/tcasm ls
 scancel --signal=TERM \$SLURM_JOB_ID.0
 wait \$agents
 echo the agents have ended with status \$?

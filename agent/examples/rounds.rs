@@ -1,8 +1,8 @@
 //! Measures rounds of agents: `mpirun -n 8 rounds [COUNT] [LOOK] [PAUSE]`.
 //!
 //! Each process begins a round, looks each `LOOK` microseconds [200] whether it is over, and begins
-//! the next one `PAUSE` microseconds [2000] later, as agents without ranks do. Process 0 prints the
-//! times of its `COUNT` rounds [1000].
+//! the next one `PAUSE` microseconds [2000] later. Process 0 prints the times of its `COUNT` rounds
+//! [1000]. With Open MPI 4 on one machine, `--mca btl self,tcp` makes them go through sockets.
 
 use std::time::{Duration, Instant};
 use tcasm_agent::Transport;

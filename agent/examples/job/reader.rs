@@ -28,7 +28,7 @@ pub fn follow(group: &str) -> Result<(), Failure> {
             Ok(version) => say(&format!("latest step {}", version.step())),
             Err(GroupError::EndOfStream { .. }) => return Ok(()),
             // Ranks may come, or come back.
-            Err(_) => {}
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }
 }

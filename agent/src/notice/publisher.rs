@@ -116,6 +116,16 @@ impl<X: Exchange> Use for Notice<X> {
             self.next = Some((agreed.clone(), agreed.of.step.saturating_add(lag)));
             self.publish()?;
         }
+        let is_old = |old: &Pinned| {
+            round
+                .decision
+                .agreed
+                .is_some_and(|new| new.run != old.of.run)
+        };
+        if round.agreed.is_none() && self.published.as_ref().is_some_and(is_old) {
+            // Mirrors of the next run need the memory.
+            self.published = None;
+        }
         // All agents have called together, so all begin now.
         if round.called && round.idle {
             self.given = self.own.clone();

@@ -98,7 +98,7 @@ fn live(
     };
     let shown = Shown::default();
     let notice = Notice::new(whose, exchange, shown.clone()).map_err(failed)?;
-    let mut all: Vec<Box<dyn Use>> = Vec::new();
+    let mut all: Vec<Box<dyn Use>> = vec![Box::new(notice)];
     let mut report = Report {
         who: format!("tcasm-agent {rank} of group {:?}", arguments.group),
         prints: rank == 0 && !arguments.quiet,
@@ -110,8 +110,6 @@ fn live(
         report.relay = Some(relay.stats());
         all.push(Box::new(relay));
     }
-    // After the relay, so that a step is noticed before the agents learn that it is relayed.
-    all.push(Box::new(notice));
     let checkpoints = checkpoints(arguments, &place, letters, report.prints);
     all.extend(checkpoints.map_err(|error| failed(Failure::Use(error)))?);
     all.extend(uses(&place).map_err(|error| failed(Failure::Use(error)))?);

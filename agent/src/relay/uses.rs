@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 /// The newest step that the mirrors of an analysis node show, pinned there, and the newest step
-/// that any rank had when it was agreed. The relay leaves it for the notice of its host.
+/// that any rank had when its relay began. The relay leaves it for the notice of its host.
 pub type Shown = Rc<Cell<Option<(Pinned, u64)>>>;
 
 /// Counts of the steps and bytes that a node has relayed so far.

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use tcasm_agent::offer::{Offer, OfferBytes, merge_bytes};
 use tcasm_agent::{Suspicion, Transport};
 
-/// Agents sleep for this part of the time since the last new step, as the program `tcasm-agent`
-/// does.
+/// Agents sleep for this part of the time since their pinned steps have changed, as the program
+/// `tcasm-agent` does.
 pub const PART_OF_QUIET: u64 = 64;
 
 /// The times of a network and of the agents' processors.
@@ -18,7 +18,7 @@ pub struct Latency {
     /// The time of one message.
     pub hop: Nanos,
     /// The time between two looks of an agent, at least and at most. Between these it is a part of
-    /// the time since the last new step ([`PART_OF_QUIET`]).
+    /// the time since its pinned steps have changed ([`PART_OF_QUIET`]).
     pub look: [Nanos; 2],
     /// The mean time by which an agent is late, because its processor does something else.
     pub late: Nanos,
@@ -38,7 +38,7 @@ impl Latency {
         2 * u64::from(depth) * self.hop
     }
 
-    /// Returns how late an agent notices something whose last new step came `quiet` before.
+    /// Returns how late an agent notices something if its pinned steps have changed `quiet` before.
     pub fn notice(&self, quiet: Nanos, random: &mut Random) -> Nanos {
         let look = (quiet / PART_OF_QUIET).clamp(self.look[0], self.look[1]);
         (random.unit() * look as f64 + random.exponential(self.late as f64)) as Nanos

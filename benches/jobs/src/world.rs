@@ -48,8 +48,8 @@ struct World {
     wake: Vec<Option<Nanos>>,
     /// The time when each agent began its round.
     begun: Vec<Option<Nanos>>,
-    /// The time when each agent last saw a new version.
-    news: Vec<Nanos>,
+    /// The steps that each agent has pinned, and the time when they changed.
+    news: Vec<(Vec<Agreed>, Nanos)>,
     copying: Vec<Copying>,
     /// The newest step that all nodes have copied.
     safe: Option<Agreed>,
@@ -85,7 +85,7 @@ impl World {
             count: 0,
             wake: vec![None; nodes],
             begun: vec![None; nodes],
-            news: vec![0; nodes],
+            news: vec![(Vec::new(), 0); nodes],
             copying: (0..nodes).map(|_| None).collect(),
             safe: None,
             random: Random::new(plan.seed ^ 0x5eed),
@@ -143,6 +143,7 @@ impl World {
         if let Turn::Decided { decision, first } = self.job.turn(agent)? {
             self.decided(agent, &decision, first);
         }
+        self.look_for_news(agent);
         if self.begun[agent].is_none() && self.job.network().offer(agent).is_some() {
             self.begun[agent] = Some(now);
         }
@@ -153,18 +154,28 @@ impl World {
         Ok(())
     }
 
+    /// Notes when the steps that an agent has pinned have changed.
+    fn look_for_news(&mut self, agent: usize) {
+        let now = self.job.now();
+        if let Some(living) = self.job.agent(agent) {
+            let held = living.held();
+            if held != self.news[agent].0 {
+                self.news[agent] = (held, now);
+            }
+        }
+    }
+
     /// Publishes what the ranks of a node have published until now. Nobody looks at them between
     /// the turns of their agent, so this need not happen earlier.
-    fn publish(&mut self, of: usize) {
+    fn publish(&mut self, node: usize) {
         let now = self.job.now();
-        let mut node = self.job.nodes()[of].borrow_mut();
+        let mut node = self.job.nodes()[node].borrow_mut();
         for local in 0..node.len() {
             let rank = node.first() as usize + local;
             while self.timeline.at(rank, self.next[rank]) <= now {
                 let step = self.next[rank];
                 node.publish(local, step, self.plan.skips(rank, step));
                 self.next[rank] += 1;
-                self.news[of] = now;
             }
         }
     }
@@ -200,7 +211,7 @@ impl World {
         if time == Nanos::MAX {
             return;
         }
-        let quiet = time.saturating_sub(self.news[agent]);
+        let quiet = time.saturating_sub(self.news[agent].1);
         let time = time + 1 + self.plan.latency.notice(quiet, &mut self.random);
         if self.wake[agent].is_none_or(|wake| time < wake) {
             self.wake[agent] = Some(time);

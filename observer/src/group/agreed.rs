@@ -1,4 +1,5 @@
-//! Agreed steps: the newest step that all ranks on all hosts have.
+//! Agreed steps: the newest step that all ranks on all hosts have. On an analysis node, the newest
+//! of them that was relayed.
 //!
 //! The agent of this host publishes it in a region of its own, and keeps its versions pinned in all
 //! local regions until it has published a newer one. So a step that cannot be pinned any more has a
@@ -25,7 +26,7 @@ pub struct AgreedStep {
     pub ranks: u32,
     /// The number of agents.
     pub agents: u32,
-    /// The newest step that any rank had when this one was agreed.
+    /// The newest step that any rank had when this one was agreed, or when its relay began.
     pub newest: u64,
     /// The agent of this host lives. Otherwise no newer step will be agreed.
     pub agent_alive: bool,
@@ -33,7 +34,8 @@ pub struct AgreedStep {
 
 impl GroupObserver {
     /// Returns the newest step that all ranks of the job have, on all hosts, pinned in all regions
-    /// of this host. `tcasm-agent` must run on each host. Waits for nobody.
+    /// of this host. `tcasm-agent` must run on each host. On an analysis node, this is the newest
+    /// step that was relayed. Waits for nobody.
     ///
     /// After the death of ranks, or of the agent, this is the last step that was agreed, as long as
     /// its versions exist.

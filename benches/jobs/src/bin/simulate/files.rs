@@ -38,9 +38,9 @@ fn row(args: &Args, side: usize) {
     let plan = args.plan(side);
     let ranks = plan.work.ranks();
     let nodes = ranks.div_ceil(plan.per_node) as f64;
-    // A file with the blocks and one with parity, and on the shared file system the file with the
-    // blocks and one of the job for ParaView.
-    let (local, shared) = (2.0 * nodes, nodes + 1.0);
+    // The blocks, the parity and the node's part, and on the shared file system the blocks and one
+    // file of the job for ParaView.
+    let (local, shared) = (3.0 * nodes, nodes + 1.0);
     println!(
         "| {ranks} | {nodes} | {local} | {:.2} | {:.3} | {:.2} |",
         local / args.interval,
