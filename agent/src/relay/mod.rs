@@ -17,6 +17,8 @@
 mod layout;
 mod receiver;
 mod sender;
+mod shown;
 mod uses;
 
-pub use uses::{Relay, RelayStats, Shown};
+pub use shown::Shown;
+pub use uses::{Relay, RelayStats};

@@ -2,7 +2,7 @@
 //! them, and pins it there.
 
 use super::layout::analysis_node;
-use super::uses::Shown;
+use super::shown::Shown;
 use crate::agreement::{Agreed, Held};
 use crate::node::UseError;
 use crate::regions::{Observed, ObservedError, Regions, RunId};

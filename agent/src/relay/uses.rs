@@ -2,15 +2,12 @@
 
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::shown::Shown;
 use crate::agreement::Agreed;
-use crate::node::{Pinned, Progress, Round, Use, UseError};
+use crate::node::{Progress, Round, Use, UseError};
 use crate::transport::Post;
 use std::cell::Cell;
 use std::rc::Rc;
-
-/// The newest step that the mirrors of an analysis node show, pinned there, and the newest step
-/// that any rank had when its relay began. The relay leaves it for the notice of its host.
-pub type Shown = Rc<Cell<Option<(Pinned, u64)>>>;
 
 /// Counts of the steps and bytes that a node has relayed so far.
 #[derive(Debug, Default)]

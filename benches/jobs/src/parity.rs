@@ -24,19 +24,19 @@ pub const SCHEMES: [Scheme; 3] = [
         name: "partner",
         parity: 1.0,
         sent: 1.0,
-        rate: 1.0,
+        rate: 0.49,
     },
     Scheme {
         name: "xor",
         parity: 1.0 / (SET - 1.0),
         sent: 1.0,
-        rate: 1.0,
+        rate: 1.21,
     },
     Scheme {
         name: "reed-solomon",
         parity: 2.0 / (SET - 2.0),
         sent: 2.0,
-        rate: 1.0,
+        rate: 0.43,
     },
 ];
 
