@@ -52,6 +52,13 @@ pub struct Decision {
     pub wishes: u64,
 }
 
+impl Decision {
+    /// Returns the newest step of the fastest rank, if `agreed` is the agreed step.
+    pub fn newest(&self, agreed: Agreed) -> u64 {
+        agreed.step.saturating_add(self.lag.unwrap_or(0))
+    }
+}
+
 /// The state of decisions. It begins anew when the agents are connected anew.
 #[derive(Clone, Debug)]
 pub struct Decider {

@@ -111,9 +111,8 @@ impl<X: Exchange> Use for Notice<X> {
                 .as_ref()
                 .is_none_or(|old| old.of != agreed.of)
         {
-            let lag = round.decision.lag.unwrap_or(0);
             self.own = BlockTable::of(&self.whose.host, &agreed.pin);
-            self.next = Some((agreed.clone(), agreed.of.step.saturating_add(lag)));
+            self.next = Some((agreed.clone(), round.decision.newest(agreed.of)));
             self.publish()?;
         }
         let is_old = |old: &Pinned| {

@@ -25,7 +25,7 @@ pub(super) struct Receiver {
     /// The mirrors of a run, as observers see them.
     mirrors: Option<(RunId, Observed)>,
     shown: Shown,
-    /// It was told that mirrors cannot be observed.
+    /// The agent has already printed that mirrors cannot be observed.
     told: bool,
 }
 
@@ -45,7 +45,7 @@ impl Receiver {
     /// Expects a step of a job of so many ranks. `newest` is the newest step now.
     pub(super) fn begin(&mut self, agreed: Agreed, newest: u64, ranks: u64) {
         let here = |rank: &u32| analysis_node(*rank, ranks, self.place.1) == self.place.0;
-        // What is left of another run has other ranks, and memory that is needed now.
+        // Mirrors of another run may have other ranks, and this run needs their memory.
         self.mirrors = self.mirrors.take().filter(|(run, _)| *run == agreed.run);
         let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
         self.incoming.expect((0..ranks).filter(here).collect());

@@ -1,4 +1,4 @@
-//! What the relay leaves for the notice of an analysis node.
+//! The type by which the relay passes relayed steps to the notice of an analysis node.
 
 use crate::node::Pinned;
 use std::cell::Cell;

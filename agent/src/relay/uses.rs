@@ -70,8 +70,7 @@ impl<P: Post> Use for Relay<P> {
         self.last = Some(agreed);
         match (&mut self.role, round.agreed) {
             (Role::Receives(receiver), _) => {
-                let newest = agreed.step.saturating_add(decision.lag.unwrap_or(0));
-                receiver.begin(agreed, newest, ranks);
+                receiver.begin(agreed, decision.newest(agreed), ranks);
             }
             (Role::Sends(sender), Some(pinned)) => sender.begin(pinned)?,
             (Role::Sends(_), None) => {}

@@ -1,4 +1,4 @@
-//! What protects the file of a node against its loss, for the volumes and times of large jobs.
+//! The volumes and times of the redundancy that protects the files of a node against its loss.
 
 /// The nodes of a set.
 const SET: f64 = 8.0;
