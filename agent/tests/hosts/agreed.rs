@@ -1,6 +1,9 @@
 //! Jobs in which nothing fails.
 
-use super::common::{HOSTS, Line, agents, all_lines, assert_right, ranks, stop, wait_line};
+use super::common::{
+    HOSTS, Line, RANKS_PER_HOST, agents, all_lines, assert_blocks, assert_right, ranks,
+    so_many_ranks, stop, wait_line,
+};
 use std::collections::BTreeMap;
 use tcasm_tests::cluster::Cluster;
 use tcasm_tests::name;
@@ -53,15 +56,16 @@ fn agents_that_stay_agree_on_steps_of_one_run_after_the_other() {
     let mut agents = agents(&cluster, &group, &["--stay"]);
     let agent = wait_line(&agents, "agent ", |_| true);
     let mut runs = Vec::new();
-    for last in [60, 40] {
-        let mut job = ranks(&cluster, &group, last, 10);
+    // The second run has other ranks on the hosts than the first one: 0 to 2 instead of 0 to 5.
+    for (per_host, last) in [(RANKS_PER_HOST, 60), (1, 40), (RANKS_PER_HOST, 50)] {
+        let mut job = so_many_ranks(per_host, &cluster, &group, last, 10);
         let other = |line: &Line| !runs.contains(&line.get("run").to_owned());
-        // The last step of the second run is smaller than that of the first one.
+        // The last step of a later run is smaller than that of the first one.
         let is_last = |line: &Line| other(line) && line.number("step") == last;
         let mut hosts = Vec::new();
         while hosts.len() < HOSTS {
             let line = wait_line(&agents, "checked", is_last);
-            assert_right(&line);
+            assert_blocks(&line, per_host);
             hosts.push(line);
         }
         assert!(job.wait().success());

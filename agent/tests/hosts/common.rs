@@ -13,15 +13,24 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Starts the ranks of a job on all hosts.
 pub fn ranks(cluster: &Cluster, group: &str, steps: u64, pause: u64) -> Child {
+    so_many_ranks(RANKS_PER_HOST, cluster, group, steps, pause)
+}
+
+/// Starts so many ranks on each host.
+pub fn so_many_ranks(
+    per_host: usize,
+    cluster: &Cluster,
+    group: &str,
+    steps: u64,
+    pause: u64,
+) -> Child {
     let (job, steps, pause) = (
         program("examples/job"),
         steps.to_string(),
         pause.to_string(),
     );
     let words = [job.as_str(), "rank", group, &steps, &pause];
-    let parts: Vec<_> = (0..HOSTS)
-        .map(|i| part(i, RANKS_PER_HOST, &words))
-        .collect();
+    let parts: Vec<_> = (0..HOSTS).map(|i| part(i, per_host, &words)).collect();
     cluster.mpirun(&parts)
 }
 

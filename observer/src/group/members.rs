@@ -2,12 +2,14 @@
 //! of all of them.
 
 use super::error::GroupError;
+use super::runs::whole_run;
 use super::seen::Seen;
 use super::steps::{Steps, newest};
 use super::version::GroupVersion;
 use crate::error::{AttachError, ObserveError};
 use crate::observer::Observer;
 use crate::sockets::sockets;
+use crate::version::Version;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,9 +23,14 @@ pub(super) struct Members {
     ranks: BTreeMap<u32, Observer>,
     /// The ranks whose regions could not be attached to, although there are sockets.
     absent: BTreeMap<u32, AttachError>,
-    /// The number of ranks on this host, once a version has told it.
+    /// The number of ranks on this host, once a version of the attached regions has told it.
     local_ranks: Option<u32>,
+    /// What was there when this last looked for ranks of an earlier run.
+    looked: Vec<Publishes>,
 }
+
+/// A rank, when its region was created, and the events of its region until now.
+type Publishes = (u32, u64, u64);
 
 /// The ranks that publish no more.
 #[derive(Default)]
@@ -46,6 +53,7 @@ impl Members {
             ranks: BTreeMap::new(),
             absent: BTreeMap::new(),
             local_ranks: None,
+            looked: Vec::new(),
         }
     }
 
@@ -57,15 +65,14 @@ impl Members {
         self.ranks.iter().map(|(rank, observer)| (*rank, observer))
     }
 
-    /// Attaches to the regions of ranks that have come, or were started again, since the last call.
-    /// Does nothing if all ranks are there and their producers live. Waits at most `timeout` for
-    /// the answer of each producer.
+    /// Attaches to the regions of ranks that have come, or were started again, since the last call,
+    /// and forgets those that a later run on this host does not have. Does nothing if all ranks are
+    /// there and their producers live. Waits at most `timeout` for the answer of each producer.
     pub(super) fn refresh(&mut self, timeout: Duration) -> Result<(), GroupError> {
-        let lives = |(_, observer): (u32, &Observer)| observer.producer_alive();
         let complete = self
             .local_ranks
             .is_some_and(|n| n as usize == self.ranks.len());
-        if complete && self.iter().all(lives) {
+        if complete && self.live().len() == self.ranks.len() {
             return Ok(());
         }
         self.absent.clear();
@@ -75,7 +82,58 @@ impl Members {
                 self.attach(rank, timeout)?;
             }
         }
+        self.forget_earlier_run()
+    }
+
+    /// Returns the ranks whose producers live.
+    fn live(&self) -> Vec<u32> {
+        let live = self.iter().filter(|(_, member)| member.producer_alive());
+        live.map(|(rank, _)| rank).collect()
+    }
+
+    /// Forgets ranks that have ended, once either the ranks that live or those of the latest run
+    /// are all that their run has on this host. A run that is started again may have other ranks
+    /// here than before.
+    fn forget_earlier_run(&mut self) -> Result<(), GroupError> {
+        let live = self.live();
+        if live.len() == self.ranks.len() {
+            return Ok(());
+        }
+        let publishes = self.publishes()?;
+        if publishes == self.looked {
+            return Ok(());
+        }
+        self.looked = publishes;
+        let newest = self.newest_versions()?;
+        if let Some(run) = whole_run(&self.group, &newest, &live) {
+            let stays = |rank: &u32| live.contains(rank) || run.contains(rank);
+            self.ranks.retain(|rank, _| stays(rank));
+        }
         Ok(())
+    }
+
+    /// Returns how much each rank has published.
+    fn publishes(&self) -> Result<Vec<Publishes>, GroupError> {
+        let of_rank = |(rank, observer): (u32, &Observer)| {
+            let created = observer.session.info.created;
+            let events = events(observer).map_err(|source| self.failed(rank, source))?;
+            Ok((rank, created, events))
+        };
+        self.iter().map(of_rank).collect()
+    }
+
+    /// Pins the newest version of each rank that has one.
+    fn newest_versions(&self) -> Result<Vec<(u32, Version)>, GroupError> {
+        let mut pinned = Vec::new();
+        for (rank, observer) in self.iter() {
+            let version = match newest(&self.steps_of(rank, observer)?) {
+                Some((_, number)) => observer.pin(number),
+                None => Ok(None),
+            };
+            let version = version.map_err(|source| self.failed(rank, source))?;
+            pinned.extend(version.map(|version| (rank, version)));
+        }
+        Ok(pinned)
     }
 
     /// Returns the ranks that have a socket.
@@ -91,7 +149,11 @@ impl Members {
     /// of the rank stays as it is.
     fn attach(&mut self, rank: u32, timeout: Duration) -> Result<(), GroupError> {
         match Observer::attach_within(&region_name(&self.group, rank), timeout) {
-            Ok(observer) => drop(self.ranks.insert(rank, observer)),
+            Ok(observer) => {
+                self.ranks.insert(rank, observer);
+                // Its run may have another number of ranks here than the one before.
+                self.local_ranks = None;
+            }
             Err(
                 error @ (AttachError::NotFound { .. }
                 | AttachError::Dead { .. }
@@ -123,10 +185,13 @@ impl Members {
     /// Returns the steps of all versions of each rank, in the order of ranks. A version may be gone
     /// when this returns, so the steps must be compared again when versions are pinned.
     pub(super) fn steps(&self) -> Result<Vec<Steps>, GroupError> {
-        let read = |(rank, observer): (u32, &Observer)| {
-            steps(observer).map_err(|source| self.failed(rank, source))
-        };
-        self.iter().map(read).collect()
+        let all = self.iter();
+        all.map(|(rank, observer)| self.steps_of(rank, observer))
+            .collect()
+    }
+
+    fn steps_of(&self, rank: u32, observer: &Observer) -> Result<Steps, GroupError> {
+        steps(observer).map_err(|source| self.failed(rank, source))
     }
 
     /// Pins the versions of all ranks that have this step. Returns `None` if one of them is gone.
@@ -214,11 +279,8 @@ impl Members {
     /// Returns the rank with the oldest newest step. As long as steps ascend in each rank, there is
     /// no newer step of all ranks before this rank publishes again.
     pub(super) fn last(&self) -> Result<Option<Last>, GroupError> {
-        let mut events = Vec::new();
-        for (rank, observer) in self.iter() {
-            let count = || Ok(observer.session.index()?.event()?.load(Ordering::SeqCst));
-            events.push(count().map_err(|source| self.failed(rank, source))?);
-        }
+        let publishes = self.publishes()?;
+        let events = publishes.into_iter().map(|(_, _, events)| events);
         // The steps are read after the events. So a version that comes later changes an event.
         let newest = self.steps()?.into_iter().map(|steps| newest(&steps));
         let ranks = self.ranks.keys().zip(newest).zip(events);
@@ -263,6 +325,11 @@ fn steps(observer: &Observer) -> Result<Steps, ObserveError> {
         }
     }
     Ok(steps)
+}
+
+/// Returns the number of events of one rank: it grows with each version.
+fn events(observer: &Observer) -> Result<u64, ObserveError> {
+    Ok(observer.session.index()?.event()?.load(Ordering::SeqCst))
 }
 
 /// Returns true if the producer of one rank has closed its region.

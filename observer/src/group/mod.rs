@@ -7,6 +7,7 @@ mod error;
 mod global;
 mod members;
 mod observer;
+mod runs;
 mod seen;
 mod steps;
 mod version;

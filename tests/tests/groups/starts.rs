@@ -1,7 +1,7 @@
 //! Ranks that die, are started again, come late, or begin another run.
 
 use super::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tcasm_observer::{AttachError, GroupError};
 use tcasm_tests::child::DEADLINE;
 use tcasm_tests::name;
@@ -84,6 +84,50 @@ fn versions_of_different_runs_are_never_combined() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Starts a rank of a run of which so many ranks, and so many on this host, are running. Publishes
+/// a step.
+fn start_placed(group: &str, rank: u32, [of, local]: [u32; 2], run: &str) -> Puppet {
+    let mut process = start(group);
+    process.number(&format!("take ranks {rank}"), "base");
+    process.ok(&format!("create {group} {rank} {of} {local} {run}"));
+    process.ok("publish 1");
+    process
+}
+
+#[test]
+fn run_that_has_other_ranks_on_this_host_is_followed() {
+    let group = name("other-ranks");
+    let (mut ranks, mut observer) = start_observed(&group, "one", 5);
+    let before = observer.wait_newer(NOW).unwrap();
+    // Fewer ranks, the ranks of other placements, also in the same run, a single one, and more.
+    for (placed, of, run) in [
+        (&[0, 1][..], 2, "two"),
+        (&[1, 3], 4, "three"),
+        (&[0, 2], 4, "three"),
+        (&[2], 3, "four"),
+        (&[2, 3, 0], 4, "five"),
+    ] {
+        ranks.iter_mut().for_each(|rank| rank.child.kill());
+        ranks.clear();
+        for rank in placed {
+            // What is left of the earlier run counts until all ranks of the later one are there.
+            assert!(ranks.is_empty() || observer.wait_newer(NOW).is_err());
+            let local = placed.len() as u32;
+            ranks.push(start_placed(&group, *rank, [of, local], run));
+        }
+        let version = observer.wait_newer(DEADLINE).unwrap();
+        let found = BTreeSet::from_iter(version.members().map(|(rank, _)| rank));
+        assert_eq!(found, BTreeSet::from_iter(placed.iter().copied()));
+        assert_eq!(
+            (version.run(), version.step(), version.ranks()),
+            (run, 1, of)
+        );
+        assert_eq!(observer.members().len(), placed.len());
+        assert_eq!(observer.steps().unwrap().common, [1]);
+    }
+    check(&before);
 }
 
 #[test]
