@@ -18,6 +18,7 @@ use crate::read::Checkpoint;
 use crate::snapshot::Snapshot;
 use crate::write::Unsealed;
 use crate::write::begin_with;
+use crate::write::layouts::vtkhdf::defects;
 use crate::write::store::{FileLayout, Store};
 use hdf5::Dataset;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,9 @@ struct StoredRank {
     time: f64,
     extent: Option<(u64, u64)>,
     table: Vec<u8>,
+    /// The meshes whose cells VTK cannot have, each with its defect.
+    #[serde(default)]
+    defects: Vec<(String, String)>,
 }
 
 /// The region of a rank, as a file describes it.
@@ -67,6 +71,8 @@ pub struct Rank {
     pub extent: Option<Extent>,
     /// Its fields.
     pub table: FieldTable,
+    /// The meshes whose cells VTK cannot have, each with its defect.
+    pub defects: Vec<(String, String)>,
 }
 
 /// The blocks of a node as one table of fields, and their bytes.
@@ -204,6 +210,7 @@ fn describe(of: &Snapshot<'_>) -> Result<Vec<u8>, WriteError> {
         time: of.stamp.time,
         extent: of.extent.map(|extent| (extent.base, extent.bytes)),
         table: of.table.encode()?,
+        defects: defects(of)?,
     };
     Ok(rmp_serde::to_vec_named(&stored).map_err(tcasm_core::field::TableError::from)?)
 }
@@ -245,5 +252,6 @@ pub fn rank(file: &Checkpoint, rank: u32) -> Result<Rank, ReadError> {
         },
         extent,
         table: table.map_err(|e| damaged(e.to_string()))?,
+        defects: stored.defects,
     })
 }

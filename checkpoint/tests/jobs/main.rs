@@ -4,6 +4,7 @@ mod formats;
 mod increments;
 mod kills;
 mod losses;
+mod meshes;
 mod paraview;
 mod ranks;
 mod trouble;

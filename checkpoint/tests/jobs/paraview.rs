@@ -31,8 +31,23 @@ fn read(world: &World, kind: &str) {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    let right = format!("{} values are right", world.rows() * COLUMNS);
+    let more = if world.meshes {
+        on_meshes(world.ranks() as usize)
+    } else {
+        0
+    };
+    let right = format!("{} values are right", world.rows() * COLUMNS + more);
     assert!(output.status.success() && text.contains(&right), "{text}");
+}
+
+/// Returns the number of values of the fields on the meshes of all ranks.
+fn on_meshes(ranks: usize) -> usize {
+    let of_rank = |n: usize| {
+        let (solid, shell) = (n + 3 + 2 * (n + 1), if n == 1 { 0 } else { 5 });
+        let (gas, boxed) = (2 * n * (1 + n % 2), 6);
+        solid + shell + gas + boxed
+    };
+    (0..ranks).map(of_rank).sum()
 }
 
 fn drained(world: World) -> World {
@@ -56,6 +71,16 @@ fn vtk_reads_ranks_with_their_own_grids_as_a_collection() {
     let mut world = World::new(dir.path(), 2, Redundancy::Xor);
     (world.global, world.vector) = (false, false);
     read(&drained(world), "collection");
+}
+
+#[test]
+fn vtk_reads_meshes_and_particles_with_a_part_for_each_rank() {
+    for (global, kind) in [(true, "meshes"), (false, "meshes-and-grids")] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut world = World::new(dir.path(), 2, Redundancy::Xor);
+        (world.meshes, world.global, world.vector) = (true, global, false);
+        read(&drained(world), kind);
+    }
 }
 
 #[test]

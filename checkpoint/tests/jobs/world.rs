@@ -29,6 +29,8 @@ pub struct World {
     pub global: bool,
     /// False if ranks have no field `v`.
     pub vector: bool,
+    /// True if ranks have named meshes.
+    pub meshes: bool,
     /// The step at which the memory of `list` of rank 1 is lost.
     pub lost: Option<u64>,
     /// The values of `u` at a step, by global row and column.
@@ -56,6 +58,7 @@ impl World {
             increments: false,
             global: true,
             vector: true,
+            meshes: false,
             lost: None,
             u: Arc::new(|step, row, column| {
                 (step * 1_000_000) as f64 + (row * 1000 + column) as f64
@@ -155,27 +158,22 @@ impl World {
         let list_values: Vec<i64> = (0..=i64::from(rank))
             .map(|i| step as i64 * 100 + i)
             .collect();
-        let mut offset = 0;
-        let mut fields = vec![u, v, list];
-        if !self.vector {
-            fields.remove(1);
-        }
-        for field in &mut fields {
-            field.offset = offset;
-            offset += field.bytes().next_multiple_of(4096);
-        }
-        State {
+        let mut state = State {
             table: FieldTable {
-                fields,
                 attrs: BTreeMap::from([("rank".to_owned(), Attr::Int(rank.into()))]),
                 ..FieldTable::default()
             },
-            bytes: BTreeMap::from([
-                ("u".to_owned(), to_bytes(&u_values)),
-                ("v".to_owned(), to_bytes(&v_values)),
-                ("list".to_owned(), to_bytes(&list_values)),
-            ]),
+            bytes: BTreeMap::new(),
+        };
+        state.add(u, &u_values);
+        if self.vector {
+            state.add(v, &v_values);
         }
+        state.add(list, &list_values);
+        if self.meshes {
+            crate::meshes::add(&mut state, step, rank);
+        }
+        state
     }
 
     /// Compares all values of a checkpoint with those of its step.
@@ -193,6 +191,18 @@ impl World {
     }
 }
 
+impl State {
+    /// Adds a field with its values, behind those that are there.
+    pub fn add<T: bytemuck::NoUninit>(&mut self, mut field: FieldDesc, values: &[T]) {
+        let last = self.table.fields.last();
+        field.offset = last.map_or(0, |f| (f.offset + f.bytes()).next_multiple_of(4096));
+        let bytes = bytemuck::cast_slice(values).to_vec();
+        assert_eq!(bytes.len() as u64, field.bytes(), "{}", field.name);
+        self.bytes.insert(field.name.clone(), bytes);
+        self.table.fields.push(field);
+    }
+}
+
 pub fn v_value(step: u64, component: usize, i: usize, j: usize) -> f32 {
     (step as usize * 10_000 + component * 1000 + i * 100 + j) as f32
 }
@@ -202,10 +212,6 @@ fn place(shape: [usize; 2], offset: [usize; 2]) -> GlobalPlace {
         shape: shape.to_vec(),
         offset: offset.to_vec(),
     }
-}
-
-fn to_bytes<T: bytemuck::NoUninit>(values: &[T]) -> Vec<u8> {
-    bytemuck::cast_slice(values).to_vec()
 }
 
 /// The writer of one node, and its part in rounds.

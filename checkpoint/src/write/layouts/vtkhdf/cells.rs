@@ -6,6 +6,17 @@ use crate::format::cells::{self, Integers};
 use crate::snapshot::Snapshot;
 use tcasm_core::field::{Cells, FieldDesc, FieldTable, MeshDesc, MeshKind};
 
+/// Returns the names of the meshes whose cells VTK cannot have, each with its defect.
+pub fn defects(snapshot: &Snapshot<'_>) -> Result<Vec<(String, String)>, WriteError> {
+    let mut defects = Vec::new();
+    for mesh in &snapshot.table.meshes {
+        if let Some(why) = defect(snapshot, mesh)? {
+            defects.push((mesh.name.clone(), why));
+        }
+    }
+    Ok(defects)
+}
+
 /// Returns the defect of the cells of `mesh`, or `None` if VTK can have them. The text names the
 /// cell, the value and the limit.
 pub fn defect(snapshot: &Snapshot<'_>, mesh: &MeshDesc) -> Result<Option<String>, WriteError> {

@@ -116,21 +116,24 @@ impl<'t> Explicit<'t> {
         }
     }
 
-    /// Writes the sizes, of a file with one version, and the groups of cells that have none.
-    pub fn describe(&self, group: &Group) -> hdf5::Result<()> {
-        let Counts { points, cells, ids } = self.counts;
-        numbers(group, "NumberOfPoints", &[points])?;
+    /// Writes the sizes of a data set with parts of such sizes, which follow each other in its
+    /// arrays, and the groups of cells that have none.
+    pub fn describe(&self, group: &Group, parts: &[Counts]) -> hdf5::Result<()> {
+        let of_parts = |of: fn(&Counts) -> usize| parts.iter().map(of).collect::<Vec<_>>();
+        let [cells, ids] = [of_parts(|n| n.cells), of_parts(|n| n.ids)];
+        numbers(group, "NumberOfPoints", &of_parts(|n| n.points))?;
         if self.types.is_some() {
-            numbers(group, "NumberOfCells", &[cells])?;
-            return numbers(group, "NumberOfConnectivityIds", &[ids]);
+            numbers(group, "NumberOfCells", &cells)?;
+            return numbers(group, "NumberOfConnectivityIds", &ids);
         }
+        let none = vec![0; parts.len()];
         for (name, of_first) in TOPOLOGIES.into_iter().zip([true, false, false, false]) {
             let topology = group.create_group(name)?;
-            let [cells, ids] = [cells, ids].map(|n| if of_first { n } else { 0 });
-            numbers(&topology, "NumberOfCells", &[cells])?;
-            numbers(&topology, "NumberOfConnectivityIds", &[ids])?;
+            let [cells, ids] = [&cells, &ids].map(|n| if of_first { n } else { &none });
+            numbers(&topology, "NumberOfCells", cells)?;
+            numbers(&topology, "NumberOfConnectivityIds", ids)?;
             if !of_first {
-                numbers(&topology, "Offsets", &[0])?;
+                numbers(&topology, "Offsets", &none)?;
                 no_ids(&topology)?;
             }
         }

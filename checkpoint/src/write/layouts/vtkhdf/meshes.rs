@@ -61,7 +61,7 @@ impl<'s> Meshes<'s> {
     /// Adds the arrays of `shown`, whose group is `group`.
     fn add(&mut self, shown: &Shown<'s>, group: &Group) -> Result<(), Fault> {
         if let Geometry::Explicit(explicit) = &shown.geometry {
-            explicit.describe(group)?;
+            explicit.describe(group, &[explicit.counts])?;
             for (path, source) in explicit.arrays() {
                 self.add_array(group, path, source);
             }

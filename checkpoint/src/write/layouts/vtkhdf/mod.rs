@@ -47,16 +47,16 @@ mod plan;
 mod reasons;
 mod unstructured;
 
-pub use cells::defect;
-pub use collection::root;
-pub use common::{VERSION, describe_version};
+pub use cells::{defect, defects};
+pub use collection::{create as create_collection, free_name, ordered, root};
+pub use common::describe_version;
 pub use explicit::{Counts, Explicit, Source, TOPOLOGIES, no_ids, numbers};
 pub use geometry::Geometry;
 pub use image::describe_image;
 pub use made::Made;
 pub use meshes::describe_blocks;
 pub use places::{Place, places, places_in_series};
-pub use plan::{Data, Plan, Shown};
+pub use plan::{Data, Plan, Shown, group_of};
 
 use crate::file::Fault;
 use crate::options::Purpose;

@@ -1,5 +1,7 @@
 //! The meshes of a version that VTK shows, the fields on them, and why other fields are not shown.
 
+use super::cells::defects;
+use super::collection::free_name;
 use super::geometry::Geometry;
 use super::reasons::{defect, off_grid};
 use super::unstructured;
@@ -10,8 +12,6 @@ use crate::snapshot::Snapshot;
 use crate::write::layouts::grid::{Grid, is_on_no_mesh};
 use tcasm_core::field::{Centering, FieldDesc, FieldTable, MeshDesc, MeshKind};
 
-/// The groups that VTK looks for in `/VTKHDF`, also of a collection.
-const RESERVED: [&str; 5] = ["Assembly", "Steps", "PointData", "CellData", "FieldData"];
 /// Why a structured mesh is not shown.
 const NO_FIELD: &str = "no field that VTK shows is on it";
 /// Why a grid with coordinates is not shown in a checkpoint.
@@ -100,29 +100,34 @@ impl<'t> Plan<'t> {
         plan
     }
 
+    /// Returns the plan of a checkpoint, which shows neither grids with coordinates nor meshes that
+    /// have defects. For each of these, `defects` has the name and the text.
+    pub fn of_checkpoint(table: &'t FieldTable, defects: &[(String, String)]) -> Self {
+        let mut plan = Plan::of(table);
+        for mesh in &table.meshes {
+            if has_coordinates(mesh) {
+                plan.withdraw(table, mesh, IN_EXPORTS);
+            }
+            if let Some((name, why)) = defects.iter().find(|(name, _)| *name == mesh.name) {
+                tracing::warn!("mesh {name:?} is not shown: {why}");
+                plan.withdraw(table, mesh, why);
+            }
+        }
+        plan
+    }
+
     /// Does the same for `snapshot`, and checks the cells of its meshes. If VTK cannot have them,
     /// an export fails. A checkpoint has to hold them all the same, but does not show them.
     pub fn checked(snapshot: &Snapshot<'t>, purpose: Purpose) -> Result<Self, WriteError> {
-        let table = snapshot.table;
-        let mut plan = Plan::of(table);
-        if purpose == Purpose::Restart {
-            let grids = table.meshes.iter().filter(|mesh| has_coordinates(mesh));
-            grids.for_each(|mesh| plan.withdraw(table, mesh, IN_EXPORTS));
-        }
-        for mesh in &table.meshes {
-            let Some(why) = super::cells::defect(snapshot, mesh)? else {
-                continue;
-            };
-            let name = mesh.name.clone();
-            match purpose {
-                Purpose::Export => return Err(WriteError::Cells { mesh: name, why }),
-                Purpose::Restart => {
-                    tracing::warn!("mesh {name:?} is not shown: {why}");
-                    plan.withdraw(table, mesh, &why);
-                }
+        let mut defects = defects(snapshot)?;
+        match purpose {
+            Purpose::Export if defects.is_empty() => Ok(Plan::of(snapshot.table)),
+            Purpose::Export => {
+                let (mesh, why) = defects.swap_remove(0);
+                Err(WriteError::Cells { mesh, why })
             }
+            Purpose::Restart => Ok(Plan::of_checkpoint(snapshot.table, &defects)),
         }
-        Ok(plan)
     }
 
     /// Shows `mesh` and the fields on it. A structured mesh without such fields is not shown: there
@@ -207,16 +212,11 @@ impl<'t> Plan<'t> {
         }
     }
 
-    /// Returns `name`, or a name like it if a group in `/VTKHDF` has that one, or means something
-    /// there.
+    /// Returns a name like `name` that no other group has.
     fn group_name(&self, name: &str) -> String {
-        let has_group = |name: &str| self.meshes.iter().any(|shown| shown.name == name);
-        let is_taken = |name: &str| RESERVED.contains(&name) || has_group(name);
-        let mut name = name.to_owned();
-        while is_taken(&name) {
-            name.push('_');
-        }
-        name
+        free_name(name, |name| {
+            self.meshes.iter().any(|shown| shown.name == name)
+        })
     }
 }
 
@@ -289,7 +289,7 @@ fn along_one_axis(field: &FieldDesc) -> Vec<usize> {
 }
 
 /// Returns the group for the values of `field`.
-fn group_of(field: &FieldDesc) -> &'static str {
+pub fn group_of(field: &FieldDesc) -> &'static str {
     match field.centering {
         Centering::Cell => "CellData",
         _ => "PointData",
