@@ -193,16 +193,17 @@ fn follow(
             report.relayed();
             return Ok(());
         }
-        std::thread::sleep(pause(&node, news.since(&node)));
+        let busy = [node.is_busy(), node.agent().in_round()];
+        std::thread::sleep(pause(node.ranks(), busy, news.since(&node)));
     }
 }
 
 /// Returns how long the agent sleeps if the last new step came this time ago.
-fn pause(node: &Node<MpiRounds>, quiet: Duration) -> Duration {
-    match node.ranks() {
-        _ if node.is_busy() => AGAIN,
+fn pause(ranks: &RanksHere, [is_busy, in_round]: [bool; 2], quiet: Duration) -> Duration {
+    match ranks {
+        _ if is_busy => AGAIN,
         RanksHere::Running => (quiet / PART_OF_QUIET).clamp(AGAIN, AGAIN_IDLE),
-        _ if node.agent().in_round() => AGAIN,
+        _ if in_round => AGAIN,
         _ => AGAIN_IDLE,
     }
 }
@@ -300,4 +301,24 @@ fn host() -> String {
     let name = nix::unistd::gethostname().ok();
     name.and_then(|name| name.into_string().ok())
         .unwrap_or_else(|| "unknown".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agent_sleeps_longer_while_steps_take_long_but_not_while_others_wait_for_it() {
+        let [free, in_round, busy] = [[false, false], [false, true], [true, false]];
+        let after = |quiet: u64| pause(&RanksHere::Running, in_round, Duration::from_millis(quiet));
+        assert_eq!(after(0), AGAIN);
+        assert_eq!(after(64), Duration::from_millis(1));
+        assert_eq!(after(10_000), AGAIN_IDLE);
+        let long = Duration::from_secs(10);
+        assert_eq!(pause(&RanksHere::Running, busy, long), AGAIN);
+        for ranks in [RanksHere::None, RanksHere::Closed, RanksHere::Lost(vec![3])] {
+            assert_eq!(pause(&ranks, free, Duration::ZERO), AGAIN_IDLE);
+            assert_eq!(pause(&ranks, in_round, long), AGAIN);
+        }
+    }
 }
