@@ -46,7 +46,7 @@ test:  ## check everything: format, lints, packages, tests, the page, documentat
 	@$(STAGE) book ci/book.sh
 	@$(STAGE) doc ci/doc.sh
 	@$(STAGE) loom ci/loom.sh
-	@$(STAGE) fuzz ci/fuzz.sh 15
+	@$(STAGE) fuzz ci/fuzz.sh 10
 	@$(STAGE) --summary
 
 view:  ## test the page of the live view in a headless browser

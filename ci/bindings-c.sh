@@ -5,6 +5,7 @@
 # library that has checkpoints. Uses the profile of the tests, so that most is compiled already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/everything.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
@@ -14,7 +15,7 @@ export LD_LIBRARY_PATH=$prefix/lib TCASM_COMMAND=$prefix/bin/tcasm
 warnings=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Wpedantic -Werror)
 
 main() {
-    ci/setup.sh cmake valgrind g++ gfortran
+    ci/setup.sh cmake valgrind g++ gfortran "${needs_of_mpi[@]}"
     mkdir -m 700 "$work/run"
     install_library
     check_symbols
@@ -36,8 +37,7 @@ main() {
 }
 
 install_library() {
-    SELECT="--workspace --lib --bins --examples --tests --features tcasm/pages" \
-        make --no-print-directory install PROFILE=dev PREFIX="$prefix" >/dev/null
+    make --no-print-directory install PROFILE=dev PREFIX="$prefix" >/dev/null
 }
 
 # The shared library exports the functions of the header, with a version, and nothing else.

@@ -5,20 +5,19 @@
 # AddressSanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/everything.sh
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$target/conformance
 export CARGO_TARGET_DIR=$target PIP_DISABLE_PIP_VERSION_CHECK=1
-# As maturin sets it, so that the build shares what the tests of the package have compiled.
-export PYO3_BUILD_EXTENSION_MODULE=1
 library=("$target/debug/libtcasm_c.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl)
 warnings=(-Wall -Wextra -Wpedantic -Werror)
 suite=bindings/conformance
 headers=(-Ibindings/c/include -Ibindings/cpp/include)
 
 main() {
-    ci/setup.sh valgrind g++ gfortran
+    ci/setup.sh valgrind g++ gfortran "${needs_of_mpi[@]}"
     mkdir -p "$work"
-    cargo build --quiet --locked -p tcasm-c -p tcasm-conformance
+    cargo build --quiet --locked "${everything[@]}" --lib --bins --examples --tests
     build_python
     python3 bindings/fortran/generate.py "$work/tcasm.f90"
     gfortran -std=f2018 -Wall -Wextra -Werror -O1 -J "$work" -c "$work/tcasm.f90" \
@@ -49,12 +48,9 @@ fortran() {
 
 # Makes a folder with the Python package, and an environment with numpy.
 build_python() {
-    (cd bindings/python && cargo build --quiet --locked)
     local venv=$target/venv-conformance
     rm -rf "$work/python"
-    mkdir -p "$work/python"
-    cp -r bindings/python/python/tcasm "$work/python/"
-    cp "$target/debug/lib_tcasm.so" "$work/python/tcasm/_tcasm.abi3.so"
+    ci/bindings-python.sh --unpack "$work/python"
     [ -e "$venv/.ready" ] && return
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet 'numpy>=1.26'

@@ -2,8 +2,12 @@
 # Tests the Python package: builds it from its sdist, installs it into a fresh environment, checks
 # its types with mypy, and runs its tests. Uses the profile of the tests, so that most dependencies
 # are compiled already. Python packages come from the index that pip uses.
+#   bindings-python.sh [OPTION...]        with these options of pytest
+#   bindings-python.sh --unpack FOLDER    only puts the package into FOLDER. Builds it if there is
+#                                         none, or a source is newer
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/everything.sh
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$target/bindings-python
 tools=$target/venv-bindings
@@ -16,20 +20,39 @@ export PYO3_BUILD_EXTENSION_MODULE=1 TCASM_SIMULATION=$target/debug/examples/sim
 export TCASM_COMMAND=$target/debug/tcasm
 
 main() {
+    if [ "${1:-}" = --unpack ]; then
+        is_built || build_wheel
+        mkdir -p "$2"
+        python3 -m zipfile -e "$work"/tcasm-*.whl "$2"
+        return
+    fi
     (cd bindings/python && cargo fmt --check && cargo clippy --locked --all-targets -- -D warnings)
+    build_wheel
+    install_fresh
+    "$tools/bin/pip" install --quiet --no-deps --force-reinstall "$work"/tcasm-*.whl
+    cargo build --quiet --locked "${everything[@]}" --lib --bins --examples --tests
+    cd bindings/python
+    "$tools/bin/pytest" -q "$@"
+}
+
+# Builds the wheel from the sdist, so nothing of the repository besides is needed.
+build_wheel() {
     make_tools
     PATH=$tools/bin:$PATH
     rm -rf "$work"
     (cd bindings/python && "$tools/bin/maturin" sdist --out "$work/sdist" >/dev/null)
-    # The wheel is built from the sdist, so nothing of the repository besides is needed.
     "$tools/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work" \
         "$work"/sdist/tcasm-*.tar.gz
-    install_fresh
-    "$tools/bin/pip" install --quiet --no-deps --force-reinstall "$work"/tcasm-*.whl
-    cargo build --quiet --locked -p tcasm --features pages
-    cd bindings/python
-    cargo build --quiet --locked --example simulation
-    "$tools/bin/pytest" -q "$@"
+}
+
+# Returns true if there is a wheel that is newer than what it is made of.
+is_built() {
+    local wheel changed
+    wheel=$(find "$work" -maxdepth 1 -name 'tcasm-*.whl' 2>/dev/null) || return 1
+    [ -n "$wheel" ] || return 1
+    changed=$(find Cargo.toml core producer observer checkpoint restart hostbuffer transfer \
+        bindings/python -name __pycache__ -prune -o -newer "$wheel" -type f -print -quit)
+    [ -z "$changed" ]
 }
 
 # Makes the environment of the tests, unless it exists.

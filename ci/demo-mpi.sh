@@ -8,6 +8,7 @@
 # Needs MPI with its compiler wrapper, and libclang.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/checksums.sh
 
 profile=${PROFILE:-release}
 bin=$(pwd)/${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
@@ -169,20 +170,13 @@ until_committed() {
 compare_runs() {
     local run compared=0 count
     for run in first second third; do
-        count=$(join <(sums "$run.log") <(sums plain.log) |
-            awk '$2 != $4 || $3 != $5 { print "differs at step " $1 > "/dev/stderr"; exit 1 }
-                 END { print NR }') || fail "the $run run differs from the undisturbed one"
-        [ "$count" -gt 0 ] || fail "the $run run has no steps to compare"
+        count=$(compare_checksums "$dir/$run.log" "$dir/plain.log") ||
+            fail "the $run run differs from the undisturbed one, or has no steps to compare"
         compared=$((compared + count))
     done
-    [ "$(sums third.log | tail -n 1)" = "$(sums plain.log | tail -n 1)" ] ||
+    [ "$(last_checksum "$dir/third.log")" = "$(last_checksum "$dir/plain.log")" ] ||
         fail "the final fields differ"
     say "the bits are the same at all $compared steps compared and at the end"
-}
-
-# Prints STEP CHECKSUM_U CHECKSUM_V for each line of a log, in the order that join needs.
-sums() {
-    awk '$1 == "step" { printf "%09d %s %s\n", $2, $(NF - 2), $NF }' "$dir/$1"
 }
 
 show() {

@@ -9,6 +9,7 @@
 # random bytes as those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/everything.sh
 seconds=${1:-30}
 target=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
 mkdir -p "$target"
@@ -80,7 +81,7 @@ fuzz() {
 
 random_bytes() {
     TCASM_FUZZ_SECONDS=$seconds \
-        cargo test --workspace --features tcasm/pages --test outside 2>&1 |
+        cargo test "${everything[@]}" --test outside 2>&1 |
         tee "$target/random.log"
     ci/count.sh "$target/random.log"
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Checks `make install` and `make uninstall`: installs the command into a temporary folder, runs it
-# from there, formats its manual pages, reads its completion scripts, its udev rule and its group,
-# uninstalls it, and checks that nothing is left, and that the running system was not changed. Uses
-# the debug profile, most of which the tests have built.
+# Checks `make install` and `make uninstall`: installs the command and the agent into a temporary
+# folder, runs them from there, formats the manual pages, reads the completion scripts, the udev rule
+# and its group, uninstalls everything, and checks that nothing is left, and that the running system
+# was not changed. Uses the debug profile, which the tests have built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/everything.sh
 folder=$(mktemp -d)
 fakes=$(mktemp -d)
 trap 'rm -rf "$folder" "$fakes"' EXIT
@@ -21,6 +22,7 @@ main() {
     make_fakes
     run_make install
     check_command
+    check_agent
     check_run
     check_pages
     check_pages_of_library
@@ -45,10 +47,8 @@ make_fakes() {
 }
 
 run_make() {
-    # All packages and targets, as the tests build them. With fewer, cargo would choose other
-    # features and build most dependencies anew.
-    PATH=$fakes:$PATH SELECT="--workspace --lib --bins --examples --tests --features tcasm/pages" \
-        make --no-print-directory "$1" PROFILE=dev PREFIX=/usr DESTDIR="$folder" >/dev/null ||
+    PATH=$fakes:$PATH make --no-print-directory "$1" PROFILE=dev PREFIX=/usr DESTDIR="$folder" \
+        AGENT=1 >/dev/null ||
         stop "make $1 failed"
     [ ! -e "$fakes/run" ] || stop "make $1 must not change the running system:
 $(cat "$fakes/run")"
@@ -63,6 +63,13 @@ check_command() {
         [ "$command" = help ] || [ -e "$man/tcasm-$command.1" ] ||
             stop "tcasm-$command.1 is missing"
     done
+}
+
+check_agent() {
+    "$folder/usr/bin/tcasm-agent" --help | grep -q 'Exit status' ||
+        stop "tcasm-agent --help says nothing of its statuses"
+    grep -q 'drain.*every' "$man/tcasm-agent.1" ||
+        stop "the manual page of tcasm-agent lacks options"
 }
 
 # Runs a program under the library that was installed beside the command.

@@ -2,11 +2,11 @@
 # Tests the programs of examples/lammps with LAMMPS itself: builds those in C against the installed
 # library, runs them and the one in Python, and compares every atom of their versions with what
 # LAMMPS dumps (ci/lammps-check.py). Installs LAMMPS where it is missing (Debian and Ubuntu). Uses
-# the profile and the features of the tests, so that most is compiled already. With SELECT= (empty),
-# it builds only the packages that are needed.
+# the profile and the features of the tests, so that most is compiled already.
 #   lammps.sh [TEST...]     only these tests of ci/lammps-check.py
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/everything.sh
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,11 +18,10 @@ wanted='numpy>=1.26 h5py>=3.10'
 system_python=${PYTHON:-/usr/bin/python3}
 export LD_LIBRARY_PATH=$prefix/lib TCASM_RUNTIME_DIR=$work/run PYTHONPATH=$work/python
 export TCASM_COMMAND=$prefix/bin/tcasm PIP_DISABLE_PIP_VERSION_CHECK=1
-# As maturin sets it, so that the build shares what the tests of the package have compiled.
-export PYO3_BUILD_EXTENSION_MODULE=1 CARGO_TARGET_DIR=$target
+export CARGO_TARGET_DIR=$target
 
 main() {
-    ci/setup.sh cmake liblammps-dev python3-lammps python3-venv
+    ci/setup.sh cmake liblammps-dev python3-lammps python3-venv "${needs_of_mpi[@]}"
     mkdir -m 700 "$work/run"
     install_library
     build_examples
@@ -34,8 +33,7 @@ main() {
 }
 
 install_library() {
-    SELECT=${SELECT---workspace --lib --bins --examples --tests --features tcasm/pages} \
-        make --no-print-directory install PROFILE=dev PREFIX="$prefix" >/dev/null
+    make --no-print-directory install PROFILE=dev PREFIX="$prefix" >/dev/null
 }
 
 build_examples() {
@@ -47,10 +45,7 @@ build_examples() {
 
 # Makes a folder with the Python package, and an environment that has LAMMPS of the system, too.
 build_python() {
-    (cd bindings/python && cargo build --quiet --locked)
-    mkdir "$work/python"
-    cp -r bindings/python/python/tcasm "$work/python/"
-    cp "$target/debug/lib_tcasm.so" "$work/python/tcasm/_tcasm.abi3.so"
+    ci/bindings-python.sh --unpack "$work/python"
     [ "$(cat "$venv/.ready" 2>/dev/null)" != "$wanted" ] || return 0
     "$system_python" -m venv --system-site-packages "$venv"
     # shellcheck disable=SC2086 # a list

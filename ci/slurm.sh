@@ -6,6 +6,7 @@
 # missing (Debian and Ubuntu). The cluster is visible nowhere else, and ends with this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/checksums.sh
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 bin=$target/release
@@ -147,7 +148,8 @@ test_job() {
     for log in first second; do
         compare "$log"
     done
-    [ "$(sums second | tail -n 1)" = "$(sums plain | tail -n 1)" ] || fail "the last fields differ"
+    [ "$(last_checksum "$work/second.log")" = "$(last_checksum "$work/plain.log")" ] ||
+        fail "the last fields differ"
     echo "slurm: both steps have the bits of an undisturbed run"
 }
 
@@ -186,16 +188,9 @@ ended() {
 # compare LOG: all checksums that this step has printed are those of the undisturbed run.
 compare() {
     local count
-    count=$(join <(sums "$1") <(sums plain) |
-        awk '$2 != $4 || $3 != $5 { exit 1 } END { print NR }') ||
-        fail "the $1 step differs from the undisturbed run"
-    [ "$count" -gt 0 ] || fail "the $1 step has printed nothing to compare"
+    count=$(compare_checksums "$work/$1.log" "$work/plain.log") ||
+        fail "the $1 step differs from the undisturbed run, or has printed nothing to compare"
     echo "slurm: $count checksums of the $1 step are right"
-}
-
-# Prints STEP CHECKSUM_U CHECKSUM_V for each line of a log, in the order that join needs.
-sums() {
-    awk '$1 == "step" { printf "%09d %s %s\n", $2, $(NF - 2), $NF }' "$work/$1.log"
 }
 
 # wait_for WHAT COMMAND...: waits until the command says yes.

@@ -5,6 +5,7 @@
 #   view.sh --install    only installs what the tests need
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/everything.sh
 
 bin=$(realpath -m "${CARGO_TARGET_DIR:-target}")/debug
 tests=view/web-tests
@@ -20,9 +21,8 @@ main() {
     install_packages
     install_modules
     [ "${1:-}" != --install ] || return 0
-    # The programs and examples that ci/test.sh has built. With fewer packages or targets cargo
-    # would choose other features and build everything anew.
-    cargo test --workspace --features tcasm/pages --no-run
+    # The programs and examples that ci/test.sh has built.
+    cargo test "${everything[@]}" --no-run
     cd "$tests"
     local log=$bin/view-tests.log status=0
     TCASM_BIN=$bin TCASM_FIGURES=$figures \

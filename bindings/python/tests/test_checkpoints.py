@@ -1,5 +1,5 @@
 """A producer in Rust and its checkpoints, read from Python. TCASM_SIMULATION is the program of
-rust-tests/simulation.rs."""
+tests/examples/simulation.rs."""
 
 import os
 

@@ -1,5 +1,5 @@
 """Runs that continue from checkpoints. TCASM_SIMULATION is the program of
-rust-tests/simulation.rs."""
+tests/examples/simulation.rs."""
 
 import os
 

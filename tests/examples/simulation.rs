@@ -1,4 +1,4 @@
-//! A simulation in Rust, for the tests of the Python package: publishes a step for each line of its
+//! A simulation for the tests of the Python package: publishes a step for each line of its
 //! input, and writes a checkpoint of it. If the line is a name, the checkpoint is that of a version
 //! which has lost the field of this name. Usage: simulation FOLDER
 

@@ -1,0 +1,14 @@
+# To be sourced. The packages and features that the checks build: all, those with MPI, too. Every
+# command of cargo in a check has these, and selects targets only. With fewer packages or features
+# cargo would compile most dependencies once more, because others of them would be in use.
+#
+# The feature mpi of tcasm-hostbuffer is not among them: the libraries for C must not need MPI.
+# shellcheck shell=bash disable=SC2034 # used by the scripts that source this
+everything=(
+    --workspace --features
+    tcasm/pages,tcasm-agent/files,tcasm-agent/pages,tcasm-examples/mpi,tcasm-tests/mpi
+)
+# What they need besides the packages of ci/setup.sh (Debian and Ubuntu).
+needs_of_mpi=(openmpi-bin libopenmpi-dev libclang-dev)
+# What `make install` builds for a check. All of it was built by the tests.
+export SELECT="${everything[*]} --lib --bins --examples --tests"
