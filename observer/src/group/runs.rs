@@ -7,8 +7,8 @@ use tcasm_core::group::Member;
 /// The ranks with their newest versions.
 type Newest = [(u32, Version)];
 
-/// Returns the ranks of a run that has all of its ranks of this host: the live ones, or those of the
-/// latest run, which may have ended. Returns `None` if neither are all of their run.
+/// Returns all ranks of one run on this host: the live ones, or those of the latest run, which may
+/// have ended. Returns `None` if neither are all of their run.
 pub(super) fn whole_run(group: &str, newest: &Newest, live: &[u32]) -> Option<Vec<u32>> {
     let is_live = |(rank, _): &&(u32, Version)| live.contains(rank);
     let live = newest.iter().filter(is_live).cloned().collect();

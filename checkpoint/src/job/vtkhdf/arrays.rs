@@ -1,7 +1,7 @@
 //! Virtual datasets over the files of the nodes.
 
-use super::Source;
 use super::shared::{Counted, Shared};
+use super::sources::Source;
 use crate::file::Fault;
 use crate::format::shape::{memory_shape, slowest_first};
 use crate::job::node_file::name_of;
@@ -42,6 +42,14 @@ pub enum Origin<'s> {
 }
 
 impl Array<'_> {
+    /// Returns the arrays of which this one takes the beginning, and how many values it takes.
+    pub fn counted(&self) -> impl Iterator<Item = (Counted, usize)> {
+        self.pieces.iter().filter_map(|piece| match piece.origin {
+            Origin::Shared(counted, count) => Some((counted, count)),
+            Origin::Field(..) => None,
+        })
+    }
+
     /// Creates the dataset in the group of a data set.
     pub fn create(&self, group: &Group, shared: &Shared) -> Result<(), Fault> {
         with_dtype!(self.dtype, T => { self.create_typed::<T>(group, shared) })

@@ -1,10 +1,10 @@
 //! The data sets of a job.
 
-use super::Source;
 use super::arrays::Array;
 use super::images::{self, free_grid};
 use super::meshes::{self, Part};
-use super::shared::Shared;
+use super::shared::{Counted, Shared};
+use super::sources::Source;
 use crate::file::Fault;
 use crate::write::layouts::vtkhdf::{
     Counts, Geometry, Plan, Shown, create_collection, describe_blocks, describe_version, free_name,
@@ -23,7 +23,7 @@ pub struct DataSet<'s> {
     shown: Shown<'s>,
     /// The sizes of its parts. An image has none.
     parts: Vec<Counts>,
-    pub arrays: Vec<Array<'s>>,
+    arrays: Vec<Array<'s>>,
 }
 
 /// Returns the data sets of all ranks. `whole` has the global arrays.
@@ -144,6 +144,11 @@ pub fn groups(root: Group, sets: &[DataSet<'_>]) -> Result<Vec<Group>, Fault> {
 }
 
 impl DataSet<'_> {
+    /// Returns the shared arrays that its arrays take values of, and how many each takes.
+    pub fn counted(&self) -> impl Iterator<Item = (Counted, usize)> {
+        self.arrays.iter().flat_map(Array::counted)
+    }
+
     /// Writes the data set to its group, which is empty.
     pub fn write(&self, group: &Group, stamp: Stamp, shared: &Shared) -> Result<(), Fault> {
         self.shown.describe(group)?;

@@ -1,7 +1,7 @@
 //! The images of a job: one of the global arrays, and those of the uniform grids of each rank.
 
-use super::Source;
 use super::arrays::{Array, Origin, Piece};
+use super::sources::Source;
 use crate::format::shape::slowest_first;
 use crate::write::layouts::grid::Grid;
 use crate::write::layouts::vtkhdf::{Data, Geometry, Shown, group_of};

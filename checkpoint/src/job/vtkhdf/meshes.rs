@@ -1,9 +1,9 @@
 //! The unstructured meshes and the particles of a job: data sets with a part for each rank. The
 //! parts follow each other in all arrays, and the cells of each count its own points.
 
-use super::Source;
 use super::arrays::{Array, Origin, Piece};
 use super::shared::Counted;
+use super::sources::Source;
 use crate::format::shape::with_components;
 use crate::write::layouts::vtkhdf::{self, Counts, Data, Explicit, Geometry, Made, Shown};
 use std::ops::Range;

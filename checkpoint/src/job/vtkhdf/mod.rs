@@ -25,13 +25,12 @@ mod data_sets;
 mod images;
 mod meshes;
 mod shared;
+mod sources;
 
 use super::error::JobError;
 use super::names;
-use super::node_file::{self, Rank};
 use super::record::Commit;
 use crate::file::{Fault, Mode, atomic};
-use crate::read::Checkpoint;
 use crate::write::layouts::vtkhdf::ordered;
 use crate::write::new_file;
 use data_sets::DataSet;
@@ -39,20 +38,13 @@ use std::path::Path;
 use tcasm_core::format::stamp::Stamp;
 use tcasm_core::testing::fault;
 
-/// A rank, and the name of the file that has its blocks.
-struct Source {
-    number: u32,
-    file: String,
-    rank: Rank,
-}
-
 /// Writes the file of a checkpoint whose files are all in `dir`. Returns false if it has
 /// increments, or nothing that ParaView could show: then there is no such file.
 pub fn write(dir: &Path, group: &str, of: &Commit, mode: Mode) -> Result<bool, JobError> {
     if of.parts.iter().any(|part| part.base.is_some()) {
         return Ok(false);
     }
-    let sources = sources(dir, of)?;
+    let sources = sources::read(dir, of)?;
     let whole = images::whole_table(&sources);
     let sets = data_sets::of(&sources, &whole);
     if sets.is_empty() {
@@ -75,26 +67,9 @@ pub fn write(dir: &Path, group: &str, of: &Commit, mode: Mode) -> Result<bool, J
     Ok(true)
 }
 
-/// Reads what all ranks are, in ascending order.
-fn sources(dir: &Path, of: &Commit) -> Result<Vec<Source>, JobError> {
-    let mut sources = Vec::new();
-    for part in &of.parts {
-        let file = Checkpoint::open(dir.join(&part.file.file))?;
-        for number in &part.ranks {
-            sources.push(Source {
-                number: *number,
-                file: part.file.file.clone(),
-                rank: node_file::rank(&file, *number)?,
-            });
-        }
-    }
-    sources.sort_by_key(|source| source.number);
-    Ok(sources)
-}
-
 /// Writes the data sets.
 fn fill(file: &hdf5::File, sets: &[DataSet<'_>], stamp: Stamp) -> Result<(), Fault> {
-    let shared = shared::write(file, sets)?;
+    let shared = shared::write(file, sets.iter().flat_map(DataSet::counted))?;
     let root = ordered(file, "VTKHDF")?;
     for (set, group) in sets.iter().zip(data_sets::groups(root, sets)?) {
         set.write(&group, stamp, &shared)?;

@@ -2,8 +2,6 @@
 //! equal distances, and the type of cells that all have the same one. The file holds the longest
 //! one of each, and all ranks take its beginning.
 
-use super::arrays::Origin;
-use super::data_sets::DataSet;
 use crate::file::Fault;
 use crate::write::layouts::vtkhdf::Made;
 use hdf5::{Dataset, File, H5Type};
@@ -43,15 +41,12 @@ impl Counted {
     }
 }
 
-/// Writes the arrays that `sets` share.
-pub fn write(file: &File, sets: &[DataSet<'_>]) -> Result<Shared, Fault> {
+/// Writes the longest array of each kind. `used` has the number of values that each use takes.
+pub fn write(file: &File, used: impl Iterator<Item = (Counted, usize)>) -> Result<Shared, Fault> {
     let mut shared = Shared::new();
-    let arrays = sets.iter().flat_map(|set| &set.arrays);
-    for piece in arrays.flat_map(|array| &array.pieces) {
-        if let Origin::Shared(counted, count) = piece.origin {
-            let longest = shared.entry(counted).or_default();
-            *longest = count.max(*longest);
-        }
+    for (counted, count) in used {
+        let longest = shared.entry(counted).or_default();
+        *longest = count.max(*longest);
     }
     for group in ["counted", "types"] {
         file.create_group(group)?;

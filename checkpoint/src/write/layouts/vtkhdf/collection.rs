@@ -7,6 +7,7 @@
 use super::common::VERSION;
 use super::geometry::Geometry;
 use super::image::describe_image;
+use super::names::node_name;
 use super::plan::{Plan, Shown};
 use crate::file::Fault;
 use crate::write::attributes;
@@ -14,9 +15,6 @@ use crate::write::layouts::grid::Grid;
 use hdf5::plist::group_create::LinkCreationOrder;
 use hdf5::{File, Group};
 use tcasm_core::field::{Block, Mesh};
-
-/// The groups that VTK looks for in `/VTKHDF`, also of a collection.
-pub const RESERVED: [&str; 5] = ["Assembly", "Steps", "PointData", "CellData", "FieldData"];
 
 /// Creates `/VTKHDF` with the groups of all meshes of `plan`, which have a type and attributes, but
 /// no arrays yet. Returns these groups.
@@ -68,31 +66,11 @@ pub fn create(root: &Group, names: &[(&str, &str)]) -> Result<Vec<Group>, Fault>
     Ok(groups)
 }
 
-/// Returns `name`, or a name like it if it `is_taken` by another group in `/VTKHDF`, or means
-/// something there.
-pub fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let mut name = name.to_owned();
-    while RESERVED.contains(&&*name) || is_taken(&name) {
-        name.push('_');
-    }
-    name
-}
-
 /// Creates a group that keeps the order in which its members are created.
 pub fn ordered(parent: &Group, name: &str) -> hdf5::Result<Group> {
     let builder = parent.create_group_builder();
     let builder = builder.with_gcpl(|p| p.link_creation_order(LinkCreationOrder::Indexed));
     builder.create(name)
-}
-
-/// Returns `name` as the name of a node of the tree. VTK requires one that begins with a letter or
-/// an underscore, and has a use for "dataset".
-fn node_name(name: &str) -> String {
-    let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    match begins_well && name != "dataset" {
-        true => name.to_owned(),
-        false => format!("_{name}"),
-    }
 }
 
 impl Shown<'_> {

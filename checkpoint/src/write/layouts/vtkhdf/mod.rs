@@ -42,19 +42,21 @@ mod geometry;
 mod image;
 mod made;
 mod meshes;
+mod names;
 mod places;
 mod plan;
 mod reasons;
 mod unstructured;
 
 pub use cells::{defect, defects};
-pub use collection::{create as create_collection, free_name, ordered, root};
+pub use collection::{create as create_collection, ordered, root};
 pub use common::describe_version;
 pub use explicit::{Counts, Explicit, Source, TOPOLOGIES, no_ids, numbers};
 pub use geometry::Geometry;
 pub use image::describe_image;
 pub use made::Made;
 pub use meshes::describe_blocks;
+pub use names::free_name;
 pub use places::{Place, places, places_in_series};
 pub use plan::{Data, Plan, Shown, group_of};
 

@@ -1,8 +1,8 @@
 //! The meshes of a version that VTK shows, the fields on them, and why other fields are not shown.
 
 use super::cells::defects;
-use super::collection::free_name;
 use super::geometry::Geometry;
+use super::names::free_name;
 use super::reasons::{defect, off_grid};
 use super::unstructured;
 use crate::error::WriteError;

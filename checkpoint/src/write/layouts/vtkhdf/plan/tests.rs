@@ -3,7 +3,7 @@
 use super::super::explicit::Counts;
 use super::*;
 use crate::write::layouts::grid::most_points;
-use crate::write::layouts::vtkhdf::collection::RESERVED;
+use crate::write::layouts::vtkhdf::names::RESERVED;
 use tcasm_core::field::{DType, Mesh};
 
 /// Returns a table with uniform meshes of these names, and a vector in the cells of each.
