@@ -75,9 +75,19 @@ fn vtk_reads_ranks_with_their_own_grids_as_a_collection() {
 
 #[test]
 fn vtk_reads_meshes_and_particles_with_a_part_for_each_rank() {
-    for (global, kind) in [(true, "meshes"), (false, "meshes-and-grids")] {
+    let both = [(true, "meshes"), (false, "meshes-and-grids")];
+    // The only rank of the last job has no particles.
+    for (nodes, ranks_per_node, (global, kind)) in
+        [(2, 2, both[0]), (2, 2, both[1]), (1, 1, both[1])]
+    {
         let dir = tempfile::tempdir().unwrap();
-        let mut world = World::new(dir.path(), 2, Redundancy::Xor);
+        let redundancy = if nodes == 1 {
+            Redundancy::None
+        } else {
+            Redundancy::Xor
+        };
+        let mut world = World::new(dir.path(), nodes, redundancy);
+        world.ranks_per_node = ranks_per_node;
         (world.meshes, world.global, world.vector) = (true, global, false);
         read(&drained(world), kind);
     }
