@@ -50,8 +50,10 @@ is_built() {
     local wheel changed
     wheel=$(find "$work" -maxdepth 1 -name 'tcasm-*.whl' 2>/dev/null) || return 1
     [ -n "$wheel" ] || return 1
+    # Not all of bindings/python: its tests leave files there.
     changed=$(find Cargo.toml core producer observer checkpoint restart hostbuffer transfer \
-        bindings/python -name __pycache__ -prune -o -newer "$wheel" -type f -print -quit)
+        bindings/python/{src,python,Cargo.toml,Cargo.lock,pyproject.toml} \
+        -name __pycache__ -prune -o -newer "$wheel" -type f -print -quit)
     [ -z "$changed" ]
 }
 

@@ -10,6 +10,7 @@ use crate::write::layouts::vtkhdf::{
     Counts, Geometry, Plan, Shown, create_collection, describe_blocks, describe_version, free_name,
 };
 use hdf5::Group;
+use std::collections::BTreeSet;
 use tcasm_core::field::FieldTable;
 use tcasm_core::format::stamp::Stamp;
 
@@ -41,11 +42,10 @@ pub fn of<'s>(sources: &'s [Source], whole: &'s FieldTable) -> Vec<DataSet<'s>> 
         }
     }
     sets.extend(parts.into_iter().map(of_parts));
-    for at in 0..sets.len() {
-        let (before, [set, ..]) = sets.split_at_mut(at) else {
-            break;
-        };
-        set.name = free_name(&set.name, |name| before.iter().any(|set| set.name == name));
+    let mut names = BTreeSet::new();
+    for set in &mut sets {
+        set.name = free_name(&set.name, |name| names.contains(name));
+        names.insert(set.name.clone());
     }
     sets
 }

@@ -7,7 +7,7 @@ use super::sources::Source;
 use crate::format::shape::with_components;
 use crate::write::layouts::vtkhdf::{self, Counts, Data, Explicit, Geometry, Made, Shown};
 use std::ops::Range;
-use tcasm_core::field::{DType, FieldDesc};
+use tcasm_core::field::DType;
 
 /// A mesh of one rank.
 pub struct Part<'s> {
@@ -46,43 +46,39 @@ pub fn arrays<'s>(parts: &[Part<'s>]) -> Vec<Array<'s>> {
 
 /// Returns the points and the cells.
 fn geometry<'s>(parts: &[Part<'s>]) -> Vec<Array<'s>> {
-    let Some(first) = parts.first() else {
-        return Vec::new();
-    };
-    let paths = first.explicit.arrays().into_iter().enumerate();
-    let arrays = paths.map(|(at, (path, _))| {
-        let sources = parts
-            .iter()
-            .map(|part| (part, part.explicit.arrays()[at].1));
-        let sources: Vec<_> = sources.collect();
-        let dtypes = sources.iter().map(|(_, source)| dtype_of(source));
-        let lengths = sources.iter().map(|(_, source)| source.shape()[0]);
-        let is_points = path == "Points";
-        let places: Vec<_> = follow_each_other(lengths).collect();
-        let pieces = sources
-            .iter()
-            .zip(&places)
-            .filter_map(|((part, source), place)| {
-                let origin = origin(part.source, source)?;
-                let columns = is_points.then(|| 0..components_of(&origin));
-                Some(Piece {
-                    origin,
-                    place: std::iter::once(place.clone()).chain(columns).collect(),
-                })
-            });
-        let len = places.last().map_or(0, |place| place.end);
-        Array {
-            path: path.to_owned(),
-            dtype: dtypes
-                .max_by_key(|dtype| dtype.size())
-                .unwrap_or(DType::I64),
-            unit: "",
-            shape: if is_points { vec![len, 3] } else { vec![len] },
-            is_zero: true,
-            pieces: pieces.collect(),
-        }
+    let paths = parts.first().map(|first| first.explicit.arrays());
+    let paths = paths.into_iter().flatten().enumerate();
+    paths
+        .map(|(at, (path, _))| geometry_array(parts, at, path))
+        .collect()
+}
+
+/// Returns the array of points or cells with this number and path.
+fn geometry_array<'s>(parts: &[Part<'s>], at: usize, path: &str) -> Array<'s> {
+    let of_part = |part: &Part<'s>| part.explicit.arrays()[at].1.clone();
+    let arrays: Vec<vtkhdf::Source<'s>> = parts.iter().map(of_part).collect();
+    let lengths = arrays.iter().map(|array| array.shape()[0]);
+    let places: Vec<_> = follow_each_other(lengths).collect();
+    let is_points = path == "Points";
+    let pieces = parts.iter().zip(&arrays).zip(&places);
+    let pieces = pieces.filter_map(|((part, array), place)| {
+        let origin = origin(part.source, array)?;
+        let columns = is_points.then(|| 0..components_of(&origin));
+        Some(Piece {
+            origin,
+            place: std::iter::once(place.clone()).chain(columns).collect(),
+        })
     });
-    arrays.collect()
+    let len = places.last().map_or(0, |place| place.end);
+    let widest = arrays.iter().map(dtype_of).max_by_key(|dtype| dtype.size());
+    Array {
+        path: path.to_owned(),
+        dtype: widest.unwrap_or(DType::I64),
+        unit: "",
+        shape: if is_points { vec![len, 3] } else { vec![len] },
+        is_zero: true,
+        pieces: pieces.collect(),
+    }
 }
 
 /// Returns the values of a field on all parts. Parts without such a field have none.
@@ -158,9 +154,8 @@ fn dtype_of(source: &vtkhdf::Source<'_>) -> DType {
 }
 
 fn components_of(origin: &Origin<'_>) -> usize {
-    let components = |field: &FieldDesc| field.components;
     match origin {
-        Origin::Field(_, field) => components(field),
+        Origin::Field(_, field) => field.components,
         Origin::Shared(..) => 1,
     }
 }
