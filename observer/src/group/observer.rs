@@ -48,7 +48,9 @@ pub struct GroupObserver {
 
 impl GroupObserver {
     /// Attaches to the group `name`: to all regions `<name>.<rank>` of this host. Ranks that start
-    /// later are attached to when a version is asked for.
+    /// later are attached to when a version is asked for. If a later run has other ranks on this
+    /// host, those of the run before are forgotten when they have ended and all of the later ones
+    /// have published.
     pub fn attach(name: &str) -> Result<GroupObserver, GroupError> {
         check_name(name)?;
         let mut members = Members::new(name);
