@@ -33,8 +33,10 @@ main() {
     else
         ci/setup.sh gfortran "${needs_of_mpi[@]}"
         need_mpi
-        cargo test "${everything[@]}" --features tcasm-hostbuffer/mpi --test mpi --example mpi 2>&1 |
-            tee "$log"
+        local with_mpi=("${everything[@]}" --features tcasm-hostbuffer/mpi)
+        # The ranks. With --example, `cargo test` would build their tests instead.
+        cargo build "${with_mpi[@]}" --example mpi
+        cargo test "${with_mpi[@]}" --test mpi 2>&1 | tee "$log"
         run_bindings
     fi
     ci/count.sh "$log"
