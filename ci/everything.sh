@@ -8,7 +8,7 @@ everything=(
     --workspace --features
     tcasm/pages,tcasm-agent/files,tcasm-agent/pages,tcasm-examples/mpi,tcasm-tests/mpi
 )
-# What they need besides the packages of ci/setup.sh (Debian and Ubuntu).
+# The packages of Debian and Ubuntu that these need besides those of ci/setup.sh.
 needs_of_mpi=(openmpi-bin libopenmpi-dev libclang-dev)
-# What `make install` builds for a check. All of it was built by the tests.
+# `make install` builds this for a check. The tests have built all of it before.
 export SELECT="${everything[*]} --lib --bins --examples --tests"

@@ -25,7 +25,7 @@ pub(super) struct Members {
     absent: BTreeMap<u32, AttachError>,
     /// The number of ranks on this host, once a version of the attached regions has told it.
     local_ranks: Option<u32>,
-    /// What was there when this last looked for ranks of an earlier run.
+    /// The publishes of all ranks at the last search for ranks of an earlier run.
     looked: Vec<Publishes>,
 }
 

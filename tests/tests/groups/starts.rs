@@ -112,7 +112,7 @@ fn run_that_has_other_ranks_on_this_host_is_followed() {
         ranks.iter_mut().for_each(|rank| rank.child.kill());
         ranks.clear();
         for rank in placed {
-            // What is left of the earlier run counts until all ranks of the later one are there.
+            // The earlier run counts until all ranks of the later one are there.
             assert!(ranks.is_empty() || observer.wait_newer(NOW).is_err());
             let local = placed.len() as u32;
             ranks.push(start_placed(&group, *rank, [of, local], run));

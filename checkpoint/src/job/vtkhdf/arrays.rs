@@ -37,7 +37,7 @@ pub struct Piece<'s> {
 pub enum Origin<'s> {
     /// The interior of a field of a rank.
     Field(&'s Source, &'s FieldDesc),
-    /// So many values from the beginning of an array that ranks share.
+    /// An array that ranks share. The source is its first values, as many as the number says.
     Shared(Counted, usize),
 }
 

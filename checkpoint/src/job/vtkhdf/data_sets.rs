@@ -20,7 +20,7 @@ pub struct DataSet<'s> {
     name: String,
     /// The name of its node in the tree of the collection.
     node: String,
-    /// What it is: of several parts, the first one.
+    /// The mesh with its fields. A data set of several parts has the one of the first part here.
     shown: Shown<'s>,
     /// The sizes of its parts. An image has none.
     parts: Vec<Counts>,
