@@ -6,7 +6,8 @@ use crate::file::Fault;
 use crate::format::shape::{memory_shape, slowest_first};
 use crate::job::node_file::name_of;
 use crate::write::attributes;
-use hdf5::{Group, H5Type, Hyperslab, Selection, SliceOrIndex};
+use crate::write::virtual_dataset::{absent, block};
+use hdf5::{Group, H5Type};
 use std::ops::Range;
 use tcasm_core::field::{DType, Element, FieldDesc};
 use tcasm_core::with_dtype;
@@ -71,8 +72,15 @@ impl Array<'_> {
             }
             let (file, path) = (piece.origin.file(), piece.origin.path());
             let (stored, part) = piece.origin.part(shared);
-            let place = block(piece.place.clone());
-            builder = builder.virtual_map(&file, &path, stored, block(part), &self.shape, place);
+            let place = block(piece.place.iter().cloned());
+            builder = builder.virtual_map(
+                &file,
+                &path,
+                stored,
+                block(part.into_iter()),
+                &self.shape,
+                place,
+            );
         }
         let builder = builder.empty::<T>().shape(&self.shape);
         let dataset = builder.create(self.path.as_str())?;
@@ -119,23 +127,4 @@ fn interior(field: &FieldDesc) -> Vec<Range<usize>> {
     let along = ghosts.iter().zip(inner).map(|(g, n)| g[0]..g[0] + n);
     let components = (field.components > 1).then_some(0..field.components);
     along.chain(components).collect()
-}
-
-/// Returns the selection of these ranges.
-fn block(ranges: Vec<Range<usize>>) -> Selection {
-    let slices: Vec<SliceOrIndex> = ranges.into_iter().map(SliceOrIndex::from).collect();
-    Selection::from(Hyperslab::from(slices))
-}
-
-/// Returns the value that readers get where a file is missing: NaN for real numbers, zero for all
-/// other types.
-fn absent<T: Element>() -> T {
-    let mut value = T::zeroed();
-    let bytes = bytemuck::bytes_of_mut(&mut value);
-    match T::DTYPE {
-        DType::F32 => bytes.copy_from_slice(&f32::NAN.to_ne_bytes()),
-        DType::F64 => bytes.copy_from_slice(&f64::NAN.to_ne_bytes()),
-        _ => {}
-    }
-    value
 }

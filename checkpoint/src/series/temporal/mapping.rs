@@ -7,13 +7,14 @@
 
 use super::arrays;
 use super::contents::Row;
-use super::place::{Rows, all, block};
+use super::place::{Rows, all};
 use super::rows;
 use crate::file::Fault;
 use crate::format::shape::slowest_first;
 use crate::write::attributes;
 use crate::write::layouts::vtkhdf::{Explicit, Made};
 use crate::write::rounding::Rounding;
+use crate::write::virtual_dataset::{absent, block};
 use hdf5::{Group, H5Type};
 use std::ops::Range;
 use tcasm_core::field::{DType, Element, FieldDesc};
@@ -300,17 +301,4 @@ pub fn interior(field: &FieldDesc) -> Vec<Range<usize>> {
     };
     let shape = rows::shape(field);
     shape.into_iter().enumerate().map(cut).collect()
-}
-
-/// Returns the value that readers get where a file of rows is missing: NaN for real numbers, zero
-/// for all other types.
-fn absent<T: Element>() -> T {
-    let mut value = T::zeroed();
-    let bytes = bytemuck::bytes_of_mut(&mut value);
-    match T::DTYPE {
-        DType::F32 => bytes.copy_from_slice(&f32::NAN.to_ne_bytes()),
-        DType::F64 => bytes.copy_from_slice(&f64::NAN.to_ne_bytes()),
-        _ => {}
-    }
-    value
 }

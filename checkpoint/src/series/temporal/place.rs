@@ -1,6 +1,7 @@
 //! The place of the rows of a series in a virtual dataset.
 
-use hdf5::{Hyperslab, Selection, SliceOrIndex};
+use crate::write::virtual_dataset::block;
+use hdf5::Selection;
 use std::ops::Range;
 
 /// The place of rows in a dataset.
@@ -58,10 +59,4 @@ impl Rows {
 /// Returns all of an array of `shape`.
 pub fn all(shape: &[usize]) -> Vec<Range<usize>> {
     shape.iter().map(|&n| 0..n).collect()
-}
-
-/// Returns the selection of a block, one range for each dimension.
-pub fn block(ranges: impl Iterator<Item = Range<usize>>) -> Selection {
-    let slices: Vec<SliceOrIndex> = ranges.map(SliceOrIndex::from).collect();
-    Selection::from(Hyperslab::from(slices))
 }
