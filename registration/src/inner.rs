@@ -97,20 +97,39 @@ impl<R: Registrar> Inner<R> {
             }
             // First, so that a request which is none ends nothing.
             self.check_mapped(range)?;
-            match self.make_room(&mut state, range) {
-                Ok(wanted) => match self.register(&mut state, wanted, range) {
-                    // Memory beside the range may have gone, or an event of earlier memory came
-                    // late. What was there before is known now.
-                    Err(GetError::Changed { .. }) if tries < TRIES => tries += 1,
-                    done => return done,
-                },
-                Err(error) if !self.may_wait(range) => return Err(error),
-                Err(_) => {
+            match self.replace(&mut state, range) {
+                // Memory beside the range may have gone, or an event of earlier memory came late.
+                // What was there before is known now.
+                Err(GetError::Changed { .. }) if tries < TRIES => tries += 1,
+                Err(GetError::Full { .. }) if self.may_wait(range) => {
                     let woken = self.freed.wait(state);
                     state = woken.unwrap_or_else(PoisonError::into_inner);
                 }
+                done => return done,
             }
         }
+    }
+
+    /// Replaces all that the range touches with one registration.
+    ///
+    /// The memory is followed without a break meanwhile. Otherwise the new registration could
+    /// contain pages that were emptied or unmapped after the old ones had ended, and nobody would
+    /// know.
+    fn replace(
+        &self,
+        state: &mut State<R::Handle>,
+        range: &Range<usize>,
+    ) -> Result<Arc<Entry<R::Handle>>, GetError> {
+        let union = state.union(range);
+        let joins = union != *range && self.follow(&union).unwrap_or(false);
+        let union = if joins { union } else { range.clone() };
+        let wanted = self.make_room(state, range, &union);
+        let entry = wanted.and_then(|wanted| self.register(state, wanted, range));
+        match (&self.follower, &entry) {
+            (Some(follower), Err(GetError::Changed { .. })) if joins => follower.forget(&union),
+            _ => self.unfollow(&union, joins),
+        }
+        entry
     }
 
     fn may_wait(&self, range: &Range<usize>) -> bool {
@@ -153,18 +172,18 @@ impl<R: Registrar> Inner<R> {
         }
     }
 
-    /// Makes room for the range, and returns what to register for it: the range with all that it
-    /// touches, or the range alone if that would be too much.
+    /// Ends what the range touches, makes room, and returns what to register: the union, or the
+    /// range alone if that would be too much.
     fn make_room(
         &self,
         state: &mut State<R::Handle>,
         range: &Range<usize>,
+        union: &Range<usize>,
     ) -> Result<Range<usize>, GetError> {
-        let union = state.union(range);
         for entry in state.detach(range) {
             self.end(&entry);
         }
-        let wanted = [union, range.clone()];
+        let wanted = [union.clone(), range.clone()];
         let fits = wanted
             .into_iter()
             .find(|wanted| self.evict_for(state, wanted));
