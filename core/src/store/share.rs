@@ -3,7 +3,7 @@
 
 use super::state::Store;
 use crate::format::index::IndexError;
-use crate::format::pagemap::ZERO;
+use crate::format::pagemap::{Code, ZERO};
 use crate::pageset::{CHUNK_PAGES, ChunkBits, PageSet, runs_of};
 use crate::planes::{Becoming, PlaneMemory};
 use crate::segments::Segments;
@@ -62,6 +62,18 @@ impl Store {
                 memory: self.planes.memory()[plane].clone(),
                 bits: *bits,
             }))
+    }
+
+    /// Returns true if the newest version has the pages of `target` in its plane, as it had when
+    /// the target was chosen. The version in flight may have become the newest one since then, and
+    /// have other planes for pages that did not change.
+    ///
+    /// As long as the caller keeps the store borrowed, the answer stays true.
+    pub fn still_has(&self, chunk: usize, target: &ShareTarget) -> Result<bool, IndexError> {
+        let newest = self.newest()?;
+        let map = newest.map(|newest| newest.chunk(chunk)).transpose()?;
+        let has = |i| map.as_ref().map_or(ZERO, |map| map.code(i)) == target.plane as Code + 1;
+        Ok(runs_of(&target.bits).flatten().all(has))
     }
 
     /// Takes memory, under the bound (I7), for the frames of `plane` that will back the pages `own`

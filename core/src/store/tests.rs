@@ -284,9 +284,16 @@ impl World {
 
     /// Shares live memory of a chunk, but for pages of a version that is not visible yet.
     fn share(&mut self, chunk: usize, may_differ: &PageSet) {
-        let Some(target) = self.store.share_target(chunk).unwrap() else {
+        if let Some(target) = self.store.share_target(chunk).unwrap() {
+            self.share_with(chunk, &target, may_differ);
+        }
+    }
+
+    /// Shares live memory of a chunk with a target that was chosen before.
+    fn share_with(&mut self, chunk: usize, target: &ShareTarget, may_differ: &PageSet) {
+        if !self.store.still_has(chunk, target).unwrap() {
             return;
-        };
+        }
         let pages = chunk * CHUNK_PAGES..((chunk + 1) * CHUNK_PAGES).min(PAGES);
         let mut shared = PageSet::new(PAGES);
         *shared.chunk_mut(chunk) = target.bits;
@@ -353,6 +360,8 @@ impl World {
             Visibility::Immediate => prop_assert!(deferred.is_empty()),
             Visibility::Deferred(sweep) => {
                 self.share(self.next as usize % deferred.chunks(), &pages);
+                let later = (self.next as usize + 1) % deferred.chunks();
+                let target = self.store.share_target(later).unwrap();
                 // Only deferred chunks are read after the call.
                 let mut at_once = pages.clone();
                 at_once.subtract(&deferred);
@@ -365,6 +374,10 @@ impl World {
                     .for_each(|page| self.live[page * PAGE] ^= 0xff);
                 prop_assert_eq!(sweep.wait(Duration::from_secs(60)), Outcome::Saved);
                 prop_assert_eq!(self.store.settle().map(|s| s.version), Some(self.next));
+                // The version has become the newest one since the target was chosen.
+                if let Some(target) = target {
+                    self.share_with(later, &target, &pages);
+                }
             }
         }
         let mut pages = pages;

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::time::Instant;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
 use tcasm_core::planes::Gathered;
-use tcasm_core::store::ShareTarget;
+use tcasm_core::store::{ShareTarget, Store};
 use tcasm_core::testing::fault;
 
 /// The most chunks that one publish looks at.
@@ -37,7 +37,7 @@ impl Producer {
         };
         cold.pass();
         let most = cold.allowance(Instant::now());
-        let mut plans = self.plan(selection, most);
+        let plans = self.plan(selection, most);
         if plans.is_empty() {
             return;
         }
@@ -56,13 +56,23 @@ impl Producer {
             plans.iter().for_each(|plan| self.ask_again(plan.chunk));
             return self.policy.cold.iter_mut().for_each(ColdChunks::put_off);
         }
-        plans.retain(|plan| self.is_same(plan));
+        self.share_as_planned(plans);
+    }
+
+    /// Shares the chunks with the planes that were chosen for them, as far as that is possible yet.
+    fn share_as_planned(&mut self, mut plans: Vec<Plan>) {
+        // The lock is held until all are shared. Otherwise the version in flight could become the
+        // newest one meanwhile, which may have the pages in other planes, and the frames that live
+        // memory is shared with could be used for other bytes.
+        let store = self.store.clone();
+        let mut store = store.lock();
+        plans.retain(|plan| self.is_possible(&store, plan));
         fault::pass("sharing");
         let together =
             |a: &Plan, b: &Plan| a.chunk + 1 == b.chunk && a.target.plane == b.target.plane;
         plans
             .chunk_by(together)
-            .for_each(|plans| self.share_run(plans));
+            .for_each(|plans| self.share_run(&mut store, plans));
         fault::pass("shared");
     }
 
@@ -176,50 +186,58 @@ impl Producer {
         !wanted || target.memory.ask_for_huge_page(chunk) != Gathered::NotYet
     }
 
+    /// Returns true if the newest version still has the pages in the plane that was chosen, and
+    /// live memory has the same bytes.
+    fn is_possible(&mut self, store: &Store, plan: &Plan) -> bool {
+        let possible = match store.still_has(plan.chunk, &plan.target) {
+            Ok(has) => has && self.is_same(store, plan),
+            Err(error) => {
+                log::warn!("chunk {} is not shared with a plane: {error}", plan.chunk);
+                false
+            }
+        };
+        if !possible {
+            self.ask_again(plan.chunk);
+        }
+        possible
+    }
+
     /// Returns true if live memory has the bytes of the frames that it is to be shared with. A page
     /// that differs was written without the tracker noticing. It is captured in the next version,
     /// and the chunk is not shared.
     #[allow(unsafe_code)]
-    fn is_same(&mut self, plan: &Plan) -> bool {
+    fn is_same(&mut self, store: &Store, plan: &Plan) -> bool {
         let (live, ShareTarget { plane, bits, .. }) = (&self.live.segments, &plan.target);
         // SAFETY: live memory is mapped where fields are bound. `&mut self` excludes writers. The
-        // target is a plane that the newest version refers to.
-        let unseen = unsafe {
-            self.store
-                .lock()
-                .differing_pages(live, plan.chunk, *plane, bits)
-        };
+        // newest version has these pages in the plane, as `still_has` has just said.
+        let unseen = unsafe { store.differing_pages(live, plan.chunk, *plane, bits) };
         if !unseen.is_empty() {
             log::warn!(
                 "pages {unseen:?} were written without the tracker noticing; if a device writes \
                  them, call mark_dirty() or register_dma()"
             );
             self.dirty.mark(&unseen);
-            self.ask_again(plan.chunk);
         }
         unseen.is_empty()
     }
 
     /// Shares neighbouring chunks with the same plane.
     #[allow(unsafe_code)]
-    fn share_run(&mut self, plans: &[Plan]) {
+    fn share_run(&mut self, store: &mut Store, plans: &[Plan]) {
         let (first, last) = (&plans[0], &plans[plans.len() - 1]);
         let pages = pages_of(first.chunk).start..pages_of(last.chunk).end;
         let mut own = PageSet::new(self.live.span.pages);
         for plan in plans {
             *own.chunk_mut(plan.chunk) = plan.target.bits.map(|w| !w);
         }
-        // The lock is held until the chunks are shared, so that no memory of frames is returned
-        // meanwhile.
-        let store = self.store.clone();
-        let mut store = store.lock();
         let plane = (first.target.plane, &*first.target.memory);
         let rested = match store.reserve_backing(plane.0, &pages, &own) {
             Ok(false) => return plans.iter().for_each(|plan| self.ask_again(plan.chunk)),
             Ok(true) => {
                 // SAFETY: `&mut self` excludes writers, and no device has memory locked for DMA.
-                // `is_same` has just checked that the newest version has these pages in the plane
-                // with the same bytes. Reclaiming leaves the newest version alone.
+                // `is_possible` has checked that the newest version has these pages in the plane
+                // with the same bytes. The lock of the store was held since, so that is still the
+                // newest version. Reclaiming leaves the newest version alone.
                 unsafe { self.live.share(&pages, plane, &own) }.map_err(|e| e.to_string())
             }
             Err(error) => Err(error.to_string()),
