@@ -20,8 +20,10 @@ impl Planes {
     }
 
     /// Takes memory for the frames of `pages` in `plane` that have none, so that storing to them
-    /// needs none. The others keep their bytes. Frames without memory must be free.
+    /// needs none. The others keep their bytes. Frames without memory must be free, and memory of
+    /// none may be on its way back to the system.
     pub fn secure(&mut self, plane: usize, pages: &Range<usize>) -> io::Result<()> {
+        debug_assert!(self.missing(plane, pages).is_some());
         if self.planes[plane].account.held().count_in(pages.clone()) == pages.len() {
             return Ok(());
         }

@@ -128,6 +128,9 @@ impl Store {
         let others = (0..self.bounds.versions).filter(|p| *p != live);
         for plane in others.take(self.bounds.history.max(1) + 1) {
             let bytes = self.planes.bytes_of(pages).len() as u64;
+            if self.planes.missing(plane, pages).is_none() {
+                continue; // memory of some of the frames is being returned
+            }
             if !self.may_take(bytes) || self.planes.secure(plane, pages).is_err() {
                 return;
             }

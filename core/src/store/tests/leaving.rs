@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::planes::Leaving;
+use crate::sys::mem::Mapping;
 
 #[test]
 fn each_page_has_a_frame_while_memory_of_frames_is_returned() {
@@ -26,4 +27,25 @@ fn each_page_has_a_frame_while_memory_of_frames_is_returned() {
     world.store.gone(&kept);
     publish_pinned(&mut world);
     assert_eq!(world.store.versions().count(), VERSIONS);
+}
+
+#[test]
+fn handed_over_buffers_take_no_memory_that_is_being_returned() {
+    let mut world = World::new(4 * PAGES * PAGE, 1);
+    let pages = 0..2 * CHUNK_PAGES;
+    let stray = world.store.planes.memory()[1].clone();
+    stray.allocate(&pages).unwrap();
+    let found = world.store.audit().unwrap().strays;
+    let present = found[0].present().unwrap();
+    let leaving = world.store.expel(&found[0], present);
+    assert_eq!(leaving.len(), 1);
+
+    let live = Mapping::reserve_aligned(PAGES * PAGE).unwrap();
+    // SAFETY: the pages are this test's own, and nothing is borrowed from them.
+    let buffer = unsafe { world.store.hand_over(live.ptr(), pages) }.unwrap();
+    assert_eq!(world.store.location(buffer).1, 0);
+    leaving.iter().for_each(|frames| frames.punch().unwrap());
+    let returned: Vec<_> = leaving.into_iter().map(|frames| (frames, vec![])).collect();
+    world.store.gone(&returned);
+    world.check_held().unwrap();
 }
