@@ -73,10 +73,12 @@ impl Store {
             return Ok(rest);
         };
         let pages = self.index()?.layout().pages;
+        let vacated = capture.vacated_pages();
         for (chunk, changed) in capture.pages.chunks_in_use() {
             let start = chunk * CHUNK_PAGES;
             let all = start..pages.min(start + CHUNK_PAGES);
             if is_worth_it(changed, all.len(), capture.observers)
+                && !vacated.intersects(all.clone())
                 && self.is_free_to_move(&all)
                 && has_all(&newest.chunk(chunk)?, changed, all.len())
             {

@@ -87,8 +87,8 @@ impl Store {
             .map_or(0, |(frames, _)| frames.len())
     }
 
-    /// Removes `pages` from the batch, because the next version changes them. That version needs
-    /// the frames, and the copies in them are out of date.
+    /// Removes `pages` from the batch, because the next version changes them or leaves them out.
+    /// That version may need the frames, and the copies in them are out of date.
     pub(super) fn leave_out(&mut self, pages: &PageSet) {
         let Some(batch) = &mut self.compaction.batch else {
             return;

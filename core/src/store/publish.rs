@@ -87,6 +87,9 @@ impl Store {
         pinned: &dyn Fn(u64) -> bool,
     ) -> Result<Captured, NotPublished> {
         self.leave_out(capture.pages);
+        if !capture.vacated.is_empty() {
+            self.leave_out(&capture.vacated_pages());
+        }
         // The newest version must stay until the new one is visible. It takes the place of one
         // version of the history, so one version less is kept here.
         self.reclaim_beyond(self.bounds.history, pinned)?;

@@ -66,6 +66,14 @@ impl<'a> Capture<'a> {
             ..*self
         }
     }
+
+    /// Returns the pages that belong to no field any more, as a set.
+    pub(super) fn vacated_pages(&self) -> PageSet {
+        let mut pages = PageSet::new(self.pages.capacity());
+        let runs = self.vacated.iter();
+        runs.for_each(|run| pages.insert_range(run.clone()));
+        pages
+    }
 }
 
 /// The state of a version when `publish` returns.

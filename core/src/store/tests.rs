@@ -88,6 +88,8 @@ fn how() -> impl Strategy<Value = How> {
 enum Op {
     /// Writes runs of pages, and publishes. Some pages get the value that they had before.
     Publish(Vec<(usize, usize)>, How),
+    /// Does the same. A run of pages belongs to no field any more.
+    Vacate((usize, usize), Vec<(usize, usize)>, How),
     /// Writes a version, and gives it up before it is visible.
     Abandon(Vec<(usize, usize)>),
     /// Pins the newest version.
@@ -130,6 +132,8 @@ fn op() -> impl Strategy<Value = Op> {
     let pages = || prop_oneof![3 => few.clone(), 2 => scattered.clone()];
     prop_oneof![
         8 => (pages(), how()).prop_map(|(written, how)| Op::Publish(written, how)),
+        2 => (start.clone(), len.clone(), pages(), how())
+            .prop_map(|(at, len, written, how)| Op::Vacate((at, len), written, how)),
         1 => pages().prop_map(Op::Abandon),
         3 => Just(Op::Pin),
         3 => any::<bool>().prop_map(Op::Unpin),
@@ -191,6 +195,9 @@ impl World {
         let bindings = self.nodes.bound().len();
         match op {
             Op::Publish(written, how) => self.publish(written, *how)?,
+            Op::Vacate((at, len), written, how) => {
+                self.publish_without(*at..PAGES.min(at + len), written, *how)?;
+            }
             Op::Abandon(runs) => self.abandon(runs),
             Op::Pin => self.pinned.extend(self.seen.keys().last()),
             Op::Unpin(oldest) => {
@@ -324,7 +331,27 @@ impl World {
     }
 
     fn publish(&mut self, runs: &[(usize, usize)], how: How) -> Result<(), TestCaseError> {
-        let pages = self.compute(runs);
+        self.publish_without(0..0, runs, how)
+    }
+
+    /// Publishes, and leaves out pages that no field has any more. Their chunks must not be shared.
+    fn publish_without(
+        &mut self,
+        out: Range<usize>,
+        runs: &[(usize, usize)],
+        how: How,
+    ) -> Result<(), TestCaseError> {
+        let mut vacated = PageSet::new(PAGES);
+        vacated.insert_range(out.clone());
+        if vacated
+            .chunk_numbers()
+            .iter()
+            .any(|chunk| self.targets.contains_key(&chunk))
+        {
+            return Ok(());
+        }
+        let mut pages = self.compute(runs);
+        pages.subtract(&vacated);
         let before = self.seen.values().last();
         let mut roots = before.map_or(vec![0; PAGES.div_ceil(CHUNK_PAGES)], |s| s.roots.clone());
         let mut bytes = before.map_or(vec![0; PAGES], |s| s.bytes.clone());
@@ -339,7 +366,9 @@ impl World {
         }
         let is_same = |page: &usize| bytes[*page] == self.live[page * PAGE];
         let expected: Vec<usize> = maybe.iter().filter(is_same).collect();
-        let gathered = self.gathered(&pages);
+        let mut left_out = pages.clone();
+        left_out.union(&vacated);
+        let gathered = self.gathered(&left_out);
         let stamp = stamp(self.next);
         let pinned = |n| self.pinned.contains(&n);
         // SAFETY: `live` has all pages of the region, and nobody writes it until the capture has
@@ -347,6 +376,7 @@ impl World {
         let published = unsafe {
             let mut capture = capture(&self.live, &pages, &deferred, &maybe);
             capture.observers = usize::from(how.assembled) * PAGES;
+            capture.vacated = std::slice::from_ref(&out);
             let copiers = &self.copiers;
             self.store.publish(&stamp, &capture, copiers, &pinned)
         };
@@ -359,7 +389,7 @@ impl World {
         match visibility {
             Visibility::Immediate => prop_assert!(deferred.is_empty()),
             Visibility::Deferred(sweep) => {
-                self.share(self.next as usize % deferred.chunks(), &pages);
+                self.share(self.next as usize % deferred.chunks(), &left_out);
                 let later = (self.next as usize + 1) % deferred.chunks();
                 let target = self.store.share_target(later).unwrap();
                 // Only deferred chunks are read after the call.
@@ -376,11 +406,10 @@ impl World {
                 prop_assert_eq!(self.store.settle().map(|s| s.version), Some(self.next));
                 // The version has become the newest one since the target was chosen.
                 if let Some(target) = target {
-                    self.share_with(later, &target, &pages);
+                    self.share_with(later, &target, &left_out);
                 }
             }
         }
-        let mut pages = pages;
         pages.subtract(&same);
         let index = self.store.index().unwrap();
         let slot = index.slot_of(self.next).unwrap().unwrap();
@@ -399,6 +428,11 @@ impl World {
                 "{:?} are not all there",
                 gathered
             );
+        }
+        chunks.extend(vacated.chunk_numbers().iter());
+        for page in vacated.iter() {
+            bytes[page] = 0;
+            self.live[page * PAGE] = 0;
         }
         for chunk in &chunks {
             roots[*chunk] = index.root(slot, *chunk).unwrap();

@@ -6,9 +6,8 @@ use crate::format::index::{IndexError, IndexWriter};
 use crate::format::pagemap::{Code, Entry, PageMap, ZERO};
 use crate::format::protocol;
 use crate::format::stamp::Stamp;
-use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits, PageSet};
+use crate::pageset::{CHUNK_PAGES, CHUNK_WORDS, ChunkBits};
 use crate::planes::Frames;
-use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Store {
@@ -30,7 +29,10 @@ impl Store {
             frames.union(gathered);
             changed.union(&chunks);
         }
-        let vacated = self.vacated(capture.vacated);
+        let vacated = capture.vacated_pages();
+        if !vacated.is_empty() {
+            self.recent.vacate(&vacated);
+        }
         changed.union(&vacated.chunk_numbers());
         let before = self.ring.begin(slot, &changed);
         let index = self.index()?;
@@ -54,17 +56,6 @@ impl Store {
         index.set_changed_chunks(slot, &before, &changed)?;
         index.set_table(slot, capture.table)?;
         index.set_head(slot, stamp, capture.pages.len() as u64, capture.now)
-    }
-
-    /// Returns the pages that no field has any more, and forgets how they changed.
-    fn vacated(&mut self, runs: &[Range<usize>]) -> PageSet {
-        let mut vacated = PageSet::new(self.planes.pages());
-        runs.iter()
-            .for_each(|run| vacated.insert_range(run.clone()));
-        if !vacated.is_empty() {
-            self.recent.vacate(&vacated);
-        }
-        vacated
     }
 
     /// Returns the entry of a chunk after its pages in `frames` were captured, and its vacated

@@ -50,6 +50,15 @@ fn scattered_chunks_are_one_run_after_assembly() {
 }
 
 #[test]
+fn chunks_with_pages_that_no_field_has_any_more_stay_as_they_are() {
+    let mut world = written(4);
+    world.step(&every(10, 3, 1), How::default());
+    let leave = Op::Vacate((7, 1), every(10, 4, 1), ASSEMBLED);
+    world.run(&leave).unwrap();
+    assert!(world.runs_of(1) > 100);
+}
+
+#[test]
 fn chunks_that_are_cheap_to_map_stay_as_they_are() {
     let mut world = written(4);
     // Few runs; and a page of a chunk that has pages without memory.

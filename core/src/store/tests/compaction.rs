@@ -141,3 +141,19 @@ fn each_page_has_a_free_frame_while_a_batch_is_copied_and_all_versions_are_pinne
     assert_eq!(world.store.versions().count(), VERSIONS);
     assert!(world.store.check().unwrap());
 }
+
+#[test]
+fn pages_that_no_field_has_any_more_are_left_out_of_a_batch() {
+    for copied_before in [true, false] {
+        let mut world = scattered();
+        let leave = Op::Vacate((5, 100), Vec::new(), How::default());
+        let ops = match copied_before {
+            true => [Op::Gather, Op::Gathered(true), leave],
+            false => [Op::Gather, leave, Op::Gathered(true)],
+        };
+        let later = Op::Publish(vec![(PAGES - 1, 1)], How::default());
+        ops.iter()
+            .chain([&later])
+            .for_each(|op| world.run(op).unwrap());
+    }
+}
