@@ -53,7 +53,8 @@ impl Settings {
 /// The state that the threads share.
 #[derive(Debug)]
 struct Shared {
-    /// The sweep that the fault thread serves. It is set before the first store can wait.
+    /// The sweep that the fault thread serves, once all of it is protected. It is set before the
+    /// first store can wait.
     serving: ArcSwapOption<Sweep>,
     /// The sweep that the copiers work on. It is set after all of it is protected: a piece that was
     /// released before would be protected again, and nobody would release it then.

@@ -56,6 +56,8 @@ pub struct Sweep {
     outcome: OnceLock<Outcome>,
     /// Not 0 once there is an outcome. Threads that wait for the outcome sleep on it.
     ended: AtomicU64,
+    /// Not 0 once all pieces are protected. Early stores are served from then on.
+    protected: AtomicU64,
 }
 
 impl Sweep {
@@ -86,6 +88,7 @@ impl Sweep {
             finish,
             outcome: OnceLock::new(),
             ended: AtomicU64::new(0),
+            protected: AtomicU64::new(0),
         }
     }
 
@@ -139,11 +142,17 @@ impl Sweep {
         self.early.total()
     }
 
-    /// Write-protects every piece, neighbouring pieces together.
+    /// Write-protects every piece. From then on early stores are served, also after an error.
     pub(super) fn protect(&self) -> io::Result<()> {
-        let Some(gate) = &self.gate else {
-            return Ok(());
-        };
+        let gate = self.gate.as_deref();
+        let protected = gate.map_or(Ok(()), |gate| self.protect_with(gate));
+        self.protected.store(1, SeqCst);
+        futex::wake_private(&self.protected);
+        protected
+    }
+
+    /// Write-protects every piece, neighbouring pieces together.
+    fn protect_with(&self, gate: &Gate) -> io::Result<()> {
         let mut run = 0..0;
         for piece in self.live_pieces() {
             let range = self.job.addresses(piece);
@@ -202,6 +211,12 @@ impl Sweep {
     /// it or has saved it.
     pub(super) fn early_store(&self, address: usize) {
         fault::pass("early");
+        // The store may belong to an earlier sweep, whose copier has released it meanwhile. A piece
+        // of this sweep that was released before all are protected would be protected again, and
+        // nobody would release it then.
+        while self.protected.load(SeqCst) == 0 {
+            futex::wait_private(&self.protected, 0, Duration::MAX);
+        }
         let piece = self.job.piece_at(address);
         self.early.came(piece);
         if let Some(piece) = piece
@@ -231,9 +246,9 @@ impl Sweep {
     }
 
     fn release(&self, piece: usize) {
+        // This fails if the gate was given up. Then stores have not waited, and nothing may count.
         if let Some(gate) = self.gate_of(piece)
             && let Err(error) = gate.release(&self.job.addresses(piece))
-            && !gate.given_up()
         {
             self.abandon(&format!(
                 "cannot remove write-protection from live memory: {error}"
@@ -339,3 +354,6 @@ impl std::fmt::Debug for Sweep {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
