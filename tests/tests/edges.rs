@@ -9,7 +9,7 @@ use tcasm_core::sys::mem::page_size;
 use tcasm_core::sys::socket::wait_readable;
 use tcasm_core::testing::fault::run_out_of_memory_after;
 use tcasm_observer::{AttachError, ObserveError, Observer, Status};
-use tcasm_producer::{CreateError, Producer, PublishError, Receipt, Skip};
+use tcasm_producer::{CaptureMode, CreateError, Producer, PublishError, Receipt, Skip};
 use tcasm_tests::child::poll_until;
 use tcasm_tests::procfs::plane_bytes;
 use tcasm_tests::puppet::Puppet;
@@ -365,4 +365,39 @@ fn unmapped_part_of_the_region_does_not_stop_publish() {
         }
         assert_eq!(p.stats().tracker_errors, 2, "{tracker}");
     });
+}
+
+/// Writes two chunks densely, unmaps a page of the second one after `before` steps, and goes on
+/// with the first one.
+fn goes_on_without_a_page_of_a_dense_chunk(mode: CaptureMode, before: u64) {
+    const CHUNK: usize = 512;
+    let (name, bytes) = (name("dense-hole"), CHUNK * page_size());
+    let builder = Producer::builder(&name).capacity(4 * bytes).capture(mode);
+    let mut p = builder.create().unwrap();
+    let [whole, holed] = ["whole", "holed"].map(|f| p.field::<u8, _>(f, [bytes]).add().unwrap());
+    for step in 1..=before {
+        p.view_mut(whole).unwrap().fill(step as u8);
+        p.view_mut(holed).unwrap().fill(step as u8);
+        p.publish_visible(step, 0.0).unwrap();
+    }
+    unmap::remove_page(&mut p, CHUNK + 7).unwrap();
+    for step in before + 1..before + 6 {
+        p.view_mut(whole).unwrap().fill(step as u8);
+        let receipt = p.publish_visible(step, 0.0).unwrap();
+        assert_eq!(receipt.version(), Some(step), "{mode:?}: {receipt:?}");
+        let observer = Observer::attach(&name).unwrap();
+        let view = observer.latest().unwrap().view().unwrap();
+        let all = |field, value| view.array::<u8>(field).unwrap().iter().all(|x| *x == value);
+        assert!(
+            all("whole", step as u8) && all("holed", before as u8),
+            "{mode:?}"
+        );
+    }
+}
+
+#[test]
+fn unmapped_part_of_a_chunk_that_is_captured_after_publish_stops_nothing() {
+    for mode in [CaptureMode::Auto, CaptureMode::Deferred] {
+        (1..6).for_each(|before| goes_on_without_a_page_of_a_dense_chunk(mode, before));
+    }
 }

@@ -41,16 +41,8 @@ impl Live {
     /// Returns an error in a forked child, or if a part of the memory was unmapped. The kernel
     /// reports nothing about unmapped pages, and that must not be read as "not written".
     pub fn check(&self) -> Result<(), TrackError> {
-        self.check_but(&PageSet::new(self.span.pages))
-    }
-
-    /// Does the same as [`check`](Self::check) for all pages but those of `others`, which the gate
-    /// of deferred capture watches.
-    pub fn check_but(&self, others: &PageSet) -> Result<(), TrackError> {
         self.check_process()?;
-        let mut pages = self.tracked.clone();
-        pages.subtract(others);
-        pages
+        self.tracked
             .runs()
             .try_for_each(|run| live::check_mapped(&self.span.addresses(&run)))
             .map_err(failed("a part of live memory was unmapped"))

@@ -300,7 +300,8 @@ impl Tracker for UffdAsync {
 
     fn harvest(&mut self, expected: &PageSet, found: &mut Harvest) -> Result<(), TrackError> {
         self.claims.as_ref().map_or(Ok(()), Claims::check)?;
-        self.live.check_but(&self.suspended)?;
+        // Also those that the gate watches: copiers read them after the call.
+        self.live.check()?;
         let written = &mut found.written;
         // Armed chunks come first. Chunks that are armed below are reported there.
         self.take(expected, written)

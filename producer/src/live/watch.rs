@@ -4,6 +4,7 @@
 use super::memory::LiveMemory;
 use std::ops::Range;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::sys::live::check_mapped;
 use tcasm_core::track::TrackError;
 
 impl LiveMemory {
@@ -18,6 +19,11 @@ impl LiveMemory {
             return false;
         };
         if self.deferred.is_full() {
+            return false;
+        }
+        // Copiers must not meet pages that are not mapped.
+        if let Err(error) = check_mapped(&self.addresses(pages)) {
+            log::debug!("pages {pages:?} are captured inside publish: {error}");
             return false;
         }
         // SAFETY: the caller promises that nobody writes during the call.
