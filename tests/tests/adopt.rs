@@ -586,3 +586,38 @@ fn array_that_another_thread_unmaps_and_maps_anew_never_crashes_or_shows_other_m
     });
     assert!(losses > 0, "no array was ever lost");
 }
+
+#[test]
+fn array_that_takes_the_pages_of_another_one_shows_none_of_its_values() {
+    on_all_trackers(|tracker| {
+        let (mut p, o) = region("reused", tracker);
+        let arrays: Vec<Pages> = (0..40).map(|_| Pages::new(1)).collect();
+        for (i, array) in arrays.iter().enumerate() {
+            let name = format!("array-{i}");
+            array.adopt(&mut p, &name, 0..PAGE).unwrap();
+        }
+        arrays.iter().for_each(|array| array.fill(0..PAGE, 1));
+        p.publish_visible(1, 0.0).unwrap();
+        let first = o.latest().unwrap();
+        // Every other page is in another plane now, so observers copy the chunk. In the next
+        // versions they renew only the pages that have changed.
+        arrays
+            .iter()
+            .step_by(2)
+            .for_each(|array| array.fill(0..PAGE, 2));
+        p.publish_visible(2, 0.0).unwrap();
+        let view = o.latest().unwrap().view().unwrap();
+        assert!(view.array::<u8>("array-4").unwrap().iter().all(|x| *x == 2));
+        drop((view, first));
+
+        p.release("array-4").unwrap();
+        p.publish_visible(3, 0.0).unwrap();
+        drop(o.latest().unwrap().view().unwrap());
+        let other = Pages::new(1);
+        other.adopt(&mut p, "other", 0..PAGE).unwrap();
+        p.publish_visible(4, 0.0).unwrap();
+        let view = o.latest().unwrap().view().unwrap();
+        let shown = view.array::<u8>("other").unwrap();
+        assert!(shown.iter().all(|x| *x == 0), "{tracker}: {shown:?}");
+    });
+}

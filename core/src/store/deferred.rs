@@ -208,7 +208,7 @@ impl Store {
     /// number of changed pages first: those captured inside the call, and those that the sweep has
     /// found.
     fn finish(&self, slot: usize, stamp: &Stamp, capture: &Capture<'_>) -> crate::capture::Finish {
-        let at_once = capture.pages.len() - capture.deferred.len();
+        let at_once = capture.changes() - capture.deferred.len();
         let (map, stamp, now) = (self.index_map.clone(), *stamp, capture.now);
         let visible = capture.visible.clone();
         Box::new(move |sweep| {

@@ -67,6 +67,17 @@ impl<'a> Capture<'a> {
         }
     }
 
+    /// Returns the number of pages that change at most: those to capture and those that become
+    /// zeros.
+    pub(super) fn changes(&self) -> usize {
+        self.pages.len()
+            + self
+                .vacated
+                .iter()
+                .map(ExactSizeIterator::len)
+                .sum::<usize>()
+    }
+
     /// Returns the pages that belong to no field any more, as a set.
     pub(super) fn vacated_pages(&self) -> PageSet {
         let mut pages = PageSet::new(self.pages.capacity());

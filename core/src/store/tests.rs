@@ -446,6 +446,7 @@ impl World {
             }
             bytes[page] = byte;
         }
+        changed.union(&vacated);
         let marked = index.changed_chunks(slot).unwrap();
         prop_assert!(marked.iter().eq(chunks.iter().copied()));
         prop_assert_eq!(index.changed(slot).unwrap(), changed);

@@ -48,14 +48,14 @@ impl Store {
                     root = self
                         .write_chunk(index, chunk, old, (&frames, vacated))?
                         .encode();
-                    write_changed(index, slot, chunk, capture)?;
+                    write_changed(index, slot, chunk, (capture, vacated))?;
                 }
                 new[k].store(root, Relaxed);
             }
         }
         index.set_changed_chunks(slot, &before, &changed)?;
         index.set_table(slot, capture.table)?;
-        index.set_head(slot, stamp, capture.pages.len() as u64, capture.now)
+        index.set_head(slot, stamp, capture.changes() as u64, capture.now)
     }
 
     /// Returns the entry of a chunk after its pages in `frames` were captured, and its vacated
@@ -115,18 +115,18 @@ impl Store {
     }
 }
 
-/// Writes which pages of a chunk a capture changes. For deferred chunks the copiers find this out
-/// later, so nothing is written here.
+/// Writes which pages of a chunk a capture changes. Vacated pages change, because they become
+/// zeros. For deferred chunks the copiers find this out later, so nothing is written here.
 fn write_changed(
     index: IndexWriter<'_>,
     slot: usize,
     chunk: usize,
-    capture: &Capture<'_>,
+    (capture, vacated): (&Capture<'_>, &ChunkBits),
 ) -> Result<(), IndexError> {
     if *capture.deferred.chunk(chunk) == ChunkBits::default() {
         let words = index.changed_bits(slot, chunk)?.iter();
-        let words = words.zip(capture.pages.chunk(chunk));
-        words.for_each(|(to, bits)| to.store(*bits, Relaxed));
+        let words = words.zip(capture.pages.chunk(chunk).iter().zip(vacated));
+        words.for_each(|(to, (captured, vacated))| to.store(captured | vacated, Relaxed));
     }
     Ok(())
 }
