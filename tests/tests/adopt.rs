@@ -590,7 +590,7 @@ fn array_that_another_thread_unmaps_and_maps_anew_never_crashes_or_shows_other_m
 #[test]
 fn array_that_takes_the_pages_of_another_one_shows_none_of_its_values() {
     on_all_trackers(|tracker| {
-        let (mut p, o) = region("reused", tracker);
+        let (mut p, mut o) = region("reused", tracker);
         let arrays: Vec<Pages> = (0..40).map(|_| Pages::new(1)).collect();
         for (i, array) in arrays.iter().enumerate() {
             let name = format!("array-{i}");

@@ -385,7 +385,7 @@ fn goes_on_without_a_page_of_a_dense_chunk(mode: CaptureMode, before: u64) {
         p.view_mut(whole).unwrap().fill(step as u8);
         let receipt = p.publish_visible(step, 0.0).unwrap();
         assert_eq!(receipt.version(), Some(step), "{mode:?}: {receipt:?}");
-        let observer = Observer::attach(&name).unwrap();
+        let mut observer = Observer::attach(&name).unwrap();
         let view = observer.latest().unwrap().view().unwrap();
         let all = |field, value| view.array::<u8>(field).unwrap().iter().all(|x| *x == value);
         assert!(
