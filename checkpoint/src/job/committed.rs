@@ -34,10 +34,11 @@ impl<M: Messages> JobWriter<M> {
             drained: false,
         };
         self.known.insert(step, known);
+        self.undrained += 1;
         self.last = Some(last);
         fault::pass("job-noted");
         let in_place = self.settings.local == self.settings.slow;
-        let due = in_place || is_due(&self.known, self.settings.drain_every);
+        let due = in_place || is_due(self.undrained, self.settings.drain_every);
         let drained = if due { self.drain(step) } else { Ok(()) };
         self.retain()?;
         drained
@@ -52,6 +53,7 @@ impl<M: Messages> JobWriter<M> {
         let drained: Result<(), String> = broadcast(&mut self.messages, drained)?;
         match drained {
             Ok(()) => {
+                self.undrained = 0;
                 self.known
                     .entry(step)
                     .and_modify(|known| known.drained = true);

@@ -36,6 +36,20 @@ pub struct Contents {
     pub created: u64,
     /// The checkpoints.
     pub steps: Steps,
+    /// The number of commits since the last checkpoint was drained, kept or not.
+    pub undrained: usize,
+}
+
+impl Contents {
+    /// Changes the contents as `event` says.
+    fn apply(&mut self, event: &Event) {
+        apply(&mut self.steps, event);
+        self.undrained = match event {
+            Event::Commit(_) => self.undrained + 1,
+            Event::Drained { .. } => 0,
+            _ => self.undrained,
+        };
+    }
 }
 
 impl Manifest {
@@ -87,7 +101,7 @@ impl Manifest {
         match append(&mut self.file, self.length) {
             Ok(bytes) => {
                 self.length += bytes;
-                apply(&mut self.contents.steps, event);
+                self.contents.apply(event);
                 Ok(())
             }
             Err(error) => {
@@ -148,7 +162,7 @@ fn parse(path: &Path, group: &str, bytes: &[u8]) -> Result<(Contents, u64), JobE
                 begun |= found == group;
                 contents.created = created;
             }
-            Some(event) => apply(&mut contents.steps, &event),
+            Some(event) => contents.apply(&event),
             // The writer died while it wrote the last line.
             None if i + 1 == lines.len() => end -= text.len(),
             None => tracing::warn!("line {} of {path:?} is damaged and passed over", i + 1),

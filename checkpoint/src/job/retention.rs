@@ -26,11 +26,10 @@ pub fn kept(
     kept
 }
 
-/// Returns true if the newest step is to be copied to the slow tier: it is the `every`-th since the
-/// last one that was.
-pub fn is_due(steps: &BTreeMap<u64, Known>, every: usize) -> bool {
-    let since = steps.values().rev().take_while(|known| !known.drained);
-    every > 0 && since.count() >= every
+/// Returns true if the newest of `since` commits that came after the last drained one is to be
+/// copied to the slow tier: at least the `every`-th. Commits count whether or not they are kept.
+pub fn is_due(since: usize, every: usize) -> bool {
+    every > 0 && since >= every
 }
 
 #[cfg(test)]
@@ -50,6 +49,6 @@ mod tests {
         assert_eq!(kept(&steps, 1, |_| true), BTreeSet::from([30, 40, 50]));
         assert_eq!(kept(&steps, 4, |_| true), steps.keys().copied().collect());
         assert_eq!(kept(&steps, 3, |known| known.drained), BTreeSet::from([10]));
-        assert!(is_due(&steps, 4) && !is_due(&steps, 5) && !is_due(&steps, 0));
+        assert!(is_due(4, 4) && is_due(5, 4) && !is_due(4, 5) && !is_due(4, 0));
     }
 }

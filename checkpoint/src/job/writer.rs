@@ -45,6 +45,8 @@ pub struct JobWriter<M> {
     pub(super) prepared: Prepared,
     /// The committed checkpoints.
     pub(super) known: BTreeMap<u64, Known>,
+    /// The number of commits since the last checkpoint was drained, kept or not.
+    pub(super) undrained: usize,
     /// The part that was prepared last, and is not known to be committed.
     pending: Option<Last>,
     /// The part that was committed last, which the next increment builds on.
@@ -105,6 +107,7 @@ impl<M: Messages> JobWriter<M> {
         });
         let mut writer = JobWriter {
             known: known.collect(),
+            undrained: contents.undrained,
             settings,
             messages,
             sets,

@@ -1,5 +1,6 @@
 //! Checkpoints of jobs: nodes are folders and threads.
 
+mod drained;
 mod formats;
 mod increments;
 mod kills;

@@ -61,6 +61,23 @@ fn commit_of_an_earlier_step_replaces_all_later_ones() {
 }
 
 #[test]
+fn commits_since_the_last_drained_one_count_whether_or_not_they_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut manifest = Manifest::open(dir.path(), "heat", Mode::USUAL).unwrap();
+    let mut expect = |event: Event, undrained| {
+        manifest.append(&event).unwrap();
+        assert_eq!(manifest.contents().undrained, undrained, "{event:?}");
+        assert_eq!(read(dir.path(), "heat").unwrap().undrained, undrained);
+    };
+    expect(commit(10), 1);
+    expect(commit(20), 2);
+    expect(Event::Removed { step: 10 }, 2);
+    expect(commit(20), 3);
+    expect(Event::Drained { step: 20 }, 0);
+    expect(commit(30), 1);
+}
+
+#[test]
 fn file_of_another_group_or_kind_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(Manifest::open(dir.path(), "heat", Mode::USUAL).unwrap());
