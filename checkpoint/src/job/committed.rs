@@ -139,21 +139,27 @@ impl<M: Messages> JobWriter<M> {
         };
         let in_place = settings.local == settings.slow;
         let both: BTreeSet<u64> = local.union(&slow).copied().collect();
-        fault::pass("job-removing");
-        self.remove(
-            &settings.local.clone(),
-            if in_place { &both } else { &local },
-        )?;
-        if !in_place {
-            self.remove(&settings.slow.clone(), &slow)?;
-        }
         let known = self.known.len();
+        // First of all, because the nodes must know the same, also if one cannot remove its files.
         self.known.retain(|step, _| both.contains(step));
         self.prepared.parts.retain(|part| both.contains(&part.step));
+        fault::pass("job-removing");
+        let removed = self.remove_files(if in_place { &both } else { &local }, &slow);
         if known != self.known.len() {
             self.write_prepared()?;
         }
-        self.note_removed(&both)
+        self.note_removed(&both)?;
+        Ok(removed?)
+    }
+
+    /// Removes the files of this node that are not kept, on both tiers.
+    fn remove_files(&self, local: &BTreeSet<u64>, slow: &BTreeSet<u64>) -> Result<(), WriteError> {
+        let settings = &self.settings;
+        self.remove(&settings.local, local)?;
+        match settings.local == settings.slow {
+            true => Ok(()),
+            false => self.remove(&settings.slow, slow),
+        }
     }
 
     /// Removes the files of this node in `dir` whose step is before the newest committed one, and

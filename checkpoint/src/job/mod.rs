@@ -21,12 +21,14 @@
 //! - J2: Only what is committed is ever offered, and only if all of it can be read. All hashes are
 //!   checked first.
 //! - J3: Retention is a function of what all nodes know, so all nodes keep the same steps.
+//!   For this, the files of a step build on the same step on all nodes, or on none.
 //!
 //! # Modules
 //!
 //! | module | contents |
 //! |---|---|
 //! | `writer`, `committed` | the phases on one node |
+//! | `base` | what the next increments build on |
 //! | `recover`, `returned` | its files after a start, and what a return to an earlier step does |
 //! | `find`, `job_checkpoint`, `load` | the newest checkpoint that can be read, and its values |
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
@@ -36,6 +38,7 @@
 //! | `messages`, `collective` | how nodes talk |
 //! | `vtkhdf` | the file for ParaView |
 
+mod base;
 mod code;
 mod collective;
 mod committed;

@@ -57,7 +57,7 @@ pub struct JobWriter<M> {
 /// A part of this node, and the fields of its file.
 pub(super) struct Last {
     pub part: Part,
-    table: FieldTable,
+    pub table: FieldTable,
 }
 
 impl<M: Messages> JobWriter<M> {
@@ -101,7 +101,8 @@ impl<M: Messages> JobWriter<M> {
         }
         prepared.manifest = contents.created;
         let known = contents.steps.iter().map(|(step, found)| {
-            let base = found.commit.part(node).and_then(|part| part.base);
+            // Some nodes may have written increments and others not. All keep the same steps.
+            let base = found.commit.parts.iter().find_map(|part| part.base);
             let drained = found.level == Level::Drained;
             (*step, Known { base, drained })
         });
@@ -133,14 +134,6 @@ impl<M: Messages> JobWriter<M> {
         &self.sets
     }
 
-    /// Returns the committed step that the next increment builds on, if it may be one.
-    pub fn base(&self) -> Option<u64> {
-        let last = self.last.as_ref()?.part.step;
-        let base = |step: &u64| self.known.get(step)?.base;
-        let files = std::iter::successors(Some(last), base).count();
-        (files < self.settings.most_files).then_some(last)
-    }
-
     /// Prepares a step on this node: writes all blocks to a file, and the parity of other nodes'
     /// files. Node 0 then waits for the other nodes and commits the step, if all have prepared it.
     /// The pins of the version can go when this returns.
@@ -149,7 +142,8 @@ impl<M: Messages> JobWriter<M> {
     /// job has returned to an earlier step. If that would leave no checkpoint, the step is not
     /// prepared, on all nodes alike.
     ///
-    /// With `changed` the file is an increment on [`base`](Self::base), if its fields allow that.
+    /// With `changed` the file is an increment on [`base`](Self::base), if that is so on all nodes
+    /// and the fields of all nodes allow it.
     ///
     /// If this succeeds, the agent of this node says so in the rounds. When a round shows that all
     /// nodes have prepared the step, it is committed: call [`committed`](Self::committed).
@@ -163,7 +157,12 @@ impl<M: Messages> JobWriter<M> {
             let why = vec![why];
             return Err(JobError::NotPrepared { step: of.step, why });
         }
-        let filled = self.write_blocks(of, changed).map_err(|e| e.to_string());
+        let merged = Merged::new(&self.settings.group, self.node(), of);
+        let base = merged.as_ref().ok().zip(changed);
+        let base = base.and_then(|(merged, _)| self.base_of(of.step, merged));
+        let changed = changed.zip(self.common_base(base)?);
+        let filled = merged.and_then(|merged| self.write_blocks(of, &merged, changed));
+        let filled = filled.map_err(|e| e.to_string());
         let result = self.write_parity(of.step, filled)?;
         let result = result.and_then(|last| self.note(last).map_err(|e| e.to_string()));
         fault::pass("job-prepared");
@@ -191,6 +190,7 @@ impl<M: Messages> JobWriter<M> {
             let why = vec![why];
             return Err(JobError::NotPrepared { step, why });
         }
+        self.common_base(None)?;
         let refused = self.write_parity(step, Err(why.clone()))?;
         let vote: Result<Part, String> = refused.and(Err(why));
         let node = self.node();
@@ -200,18 +200,17 @@ impl<M: Messages> JobWriter<M> {
         Err(JobError::NotPrepared { step, why })
     }
 
-    /// Writes the file of this node. It is on the disk under its name when this returns.
+    /// Writes the file of this node: an increment if there is a step that it builds on. It is on
+    /// the disk under its name when this returns.
     fn write_blocks(
         &mut self,
         of: &NodeSnapshot<'_>,
-        changed: Option<&Changed<'_>>,
+        merged: &Merged<'_>,
+        changed: Option<(&Changed<'_>, u64)>,
     ) -> Result<Last, WriteError> {
         let (node, step) = (self.node(), of.step);
         let group = self.settings.group.clone();
-        let merged = Merged::new(&group, node, of)?;
-        let base = self.base().zip(changed).zip(self.last.as_ref());
-        let base =
-            base.filter(|((base, _), last)| *base < step && merged.can_build_on(&last.table));
+        let base = changed.zip(self.last.as_ref());
         let path = |is_increment| {
             let file = names::blocks(&group, node, step, is_increment);
             self.settings.local.join(file)
@@ -220,7 +219,7 @@ impl<M: Messages> JobWriter<M> {
         let id = self.id(step);
         let options = &self.settings.options;
         let unsealed = match &base {
-            Some(((base, changed), last)) => {
+            Some(((changed, base), last)) => {
                 let (step, older) = (*base, &last.table);
                 let id_of_base = last.part.id.clone();
                 let base = Base {
@@ -233,7 +232,7 @@ impl<M: Messages> JobWriter<M> {
         };
         fault::pass("job-filled");
         unsealed.seal()?;
-        let base = base.map(|((base, _), _)| base);
+        let base = base.map(|((_, base), _)| base);
         unsealed.commit()?;
         fault::pass("job-named");
         let file = hashed::entry(&path).map_err(|e| crate::file::Fault::from(e).at(&path))?;
@@ -249,7 +248,7 @@ impl<M: Messages> JobWriter<M> {
         };
         Ok(Last {
             part,
-            table: merged.table,
+            table: merged.table.clone(),
         })
     }
 

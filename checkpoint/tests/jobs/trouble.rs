@@ -141,3 +141,31 @@ fn nodes_that_fail_together_are_refused_by_all() {
         assert!(matches!(error, JobError::FewNodes { .. }), "{error}");
     }
 }
+
+/// Nodes that know different steps would do different things when the job returns to one.
+#[test]
+fn nodes_know_the_same_steps_although_one_cannot_remove_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor).with(|settings| settings.keep = 1);
+    let done = run(&world, |node| {
+        assert!(node.step(10).unwrap());
+        let file = node.world.local(1).join("heat.node1_00000010.h5");
+        let own = node.writer.node() == 1;
+        if own {
+            // A folder cannot be removed like a file.
+            fs::remove_file(&file).unwrap();
+            fs::create_dir(&file).unwrap();
+        }
+        let removed = node.step(20).map_err(|error| error.to_string());
+        assert_eq!(removed.is_err(), own, "{removed:?}");
+        if own {
+            assert!(removed.unwrap_err().contains("heat.node1_00000010.h5"));
+            fs::remove_dir(&file).unwrap();
+        }
+        node.step(10).unwrap()
+    });
+    assert_eq!(done, [Some(true); 2]);
+    let found = world.find().unwrap();
+    assert_eq!(found.step(), 10);
+    world.check(&found);
+}

@@ -31,6 +31,8 @@ pub struct World {
     pub vector: bool,
     /// True if ranks have named meshes.
     pub meshes: bool,
+    /// The step from which on a rank has one more field, and the rank.
+    pub more: Option<(u64, u32)>,
     /// The step at which the memory of `list` of rank 1 is lost.
     pub lost: Option<u64>,
     /// The values of `u` at a step, by global row and column.
@@ -59,6 +61,7 @@ impl World {
             global: true,
             vector: true,
             meshes: false,
+            more: None,
             lost: None,
             u: Arc::new(|step, row, column| {
                 (step * 1_000_000) as f64 + (row * 1000 + column) as f64
@@ -170,6 +173,12 @@ impl World {
             state.add(v, &v_values);
         }
         state.add(list, &list_values);
+        if self
+            .more
+            .is_some_and(|(from, of)| from <= step && of == rank)
+        {
+            state.add(FieldDesc::new("w", DType::F64, &[1]), &[step as f64]);
+        }
         if self.meshes {
             crate::meshes::add(&mut state, step, rank);
         }
