@@ -40,6 +40,18 @@ where
     Ok(value)
 }
 
+/// Returns the values of all nodes, or which nodes have none, each with its error.
+pub fn whole<T>(votes: Vec<Result<T, String>>) -> Result<Vec<T>, Vec<String>> {
+    let (mut all, mut why) = (Vec::new(), Vec::new());
+    for (node, vote) in votes.into_iter().enumerate() {
+        match vote {
+            Ok(value) => all.push(value),
+            Err(error) => why.push(format!("node {node}: {error}")),
+        }
+    }
+    if why.is_empty() { Ok(all) } else { Err(why) }
+}
+
 fn unreadable(node: usize, error: serde_json::Error) -> Lost {
     let why = format!("a message cannot be read or written: {error}");
     Lost { node, why }

@@ -88,6 +88,18 @@ pub enum JobError {
         /// What is lost, and why.
         what: String,
     },
+    /// Some nodes cannot read the manifest, so no node looks for its files.
+    #[error(
+        "the files of group {group:?} are not looked for, because some nodes cannot read its \
+         manifest: {}; make the slow folder readable on all nodes",
+        .why.join("; ")
+    )]
+    NotLookedFor {
+        /// The name of the group.
+        group: String,
+        /// The nodes, and their errors.
+        why: Vec<String>,
+    },
     /// Files that were lost could not be rebuilt.
     #[error("the lost files of step {step} could not be rebuilt: {}", .why.join("; "))]
     NotRebuilt {

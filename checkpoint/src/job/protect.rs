@@ -24,8 +24,8 @@ struct Work<'w, M> {
     messages: &'w mut M,
     set: &'w Set<'w>,
     header: Header,
-    /// The file of this node.
-    data: File,
+    /// The file of this node, if it can be opened.
+    data: Option<File>,
     /// The first error of this node. The exchange goes on after it, because the others need it.
     error: Option<String>,
 }
@@ -46,20 +46,15 @@ pub fn protect<M: Messages>(
         Ok(files) => files,
         Err(why) => return Ok(Err(why)),
     };
-    let data = regular::open(path);
-    let error = data.as_ref().err().map(ToString::to_string);
-    let empty = || File::open("/dev/null");
-    let Ok(data) = data.or_else(|_| empty()) else {
-        return Ok(Err("no file can be opened".to_owned()));
-    };
-    let header = header(files);
     let mut work = Work {
         messages,
         set,
-        header,
-        data,
-        error,
+        header: header(files),
+        data: None,
+        error: None,
     };
+    let data = regular::open(path).map_err(|e| format!("{path:?} cannot be read: {e}"));
+    work.data = work.note(data);
     work.run(to, mode)
 }
 
@@ -117,9 +112,11 @@ impl<M: Messages> Work<'_, M> {
         for stripe in self.header.redundancy.stripes(self.set.nodes.len()) {
             let own = stripe.data.iter().find(|(m, _)| *m == self.set.member);
             let Some((_, chunk)) = own else { continue };
-            let piece = data_piece(&self.data, self.header.chunk, *chunk, at, length);
+            let chunk_bytes = self.header.chunk;
+            let data = self.data.as_ref();
+            let piece = data.map(|data| data_piece(data, chunk_bytes, *chunk, at, length));
             // An empty message says that there is none.
-            let piece = self.note(piece).unwrap_or_default();
+            let piece = piece.and_then(|piece| self.note(piece)).unwrap_or_default();
             for holder in stripe.parity {
                 self.messages.send(self.set.nodes[holder], piece.clone())?;
             }
@@ -162,5 +159,63 @@ impl<M: Messages> Work<'_, M> {
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::messages::channels;
+    use super::super::scheme::Redundancy;
+    use super::*;
+
+    /// Protects the files of two nodes. That of node 1 is gone after its hash was made.
+    fn protect_without_file_of_node_1(
+        dir: &Path,
+        node: usize,
+        mut messages: impl Messages,
+    ) -> String {
+        let (path, to) = (
+            dir.join(format!("{node}")),
+            dir.join(format!("{node}.parity")),
+        );
+        std::fs::write(&path, [7; 5000]).unwrap();
+        let own = hashed::entry(&path).unwrap();
+        if node == 1 {
+            std::fs::remove_file(&path).unwrap();
+        }
+        let set = Set {
+            nodes: &[0, 1],
+            member: node,
+        };
+        let header = |files: Vec<FileEntry>| Header {
+            group: "heat".to_owned(),
+            step: 1,
+            redundancy: Redundancy::Partner,
+            member: node,
+            chunk: Header::chunk(Redundancy::Partner, &files),
+            set: set.nodes.to_vec(),
+            files,
+        };
+        let to = (to.as_path(), Mode::USUAL);
+        protect(&mut messages, &set, header, (&path, Ok(own)), to)
+            .unwrap()
+            .unwrap_err()
+    }
+
+    #[test]
+    fn node_that_cannot_open_its_file_tells_the_others_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path();
+        let [first, second] = <[_; 2]>::try_from(channels(2)).unwrap();
+        let errors = std::thread::scope(|scope| {
+            let first = scope.spawn(|| protect_without_file_of_node_1(path, 0, first));
+            let second = protect_without_file_of_node_1(path, 1, second);
+            [first.join().unwrap(), second]
+        });
+        assert_eq!(errors[0], "node 1 cannot read its file");
+        assert!(
+            errors[1].contains("cannot be read: No such file"),
+            "{errors:?}"
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! also where no node can reach the folder of another one.
 
 use super::code;
-use super::collective::{broadcast, gather};
+use super::collective::{broadcast, gather, whole};
 use super::error::JobError;
 use super::hashed;
 use super::manifest;
@@ -87,12 +87,17 @@ impl<M: Messages> JobWriter<M> {
         self.fetch(&steps, step)
     }
 
-    /// Returns the committed steps, and the files that each node can read.
+    /// Returns the committed steps, and the files that each node can read. If a node cannot read
+    /// the manifest, all get the error.
     fn left(&mut self) -> Result<(Steps, Vec<Own>), JobError> {
-        let steps = manifest::read(&self.settings.slow, &self.settings.group)?.steps;
-        let own = self.own(&steps);
-        let all = gather(&mut self.messages, own)?;
-        Ok((steps, broadcast(&mut self.messages, all)?))
+        let read = manifest::read(&self.settings.slow, &self.settings.group);
+        let steps = read.map(|contents| contents.steps);
+        let own = steps.as_ref().map(|steps| self.own(steps));
+        let all = gather(&mut self.messages, own.map_err(ToString::to_string))?;
+        let all: Result<Vec<Own>, Vec<String>> = broadcast(&mut self.messages, all.map(whole))?;
+        let group = self.settings.group.clone();
+        let all = all.map_err(|why| JobError::NotLookedFor { group, why })?;
+        Ok((steps?, all))
     }
 
     /// Returns which files this node can read.
@@ -139,17 +144,9 @@ impl<M: Messages> JobWriter<M> {
             }
         }
         let votes = gather(&mut self.messages, result)?;
-        let failed = votes.map(|votes| {
-            let failed = votes.into_iter().enumerate();
-            let failed =
-                failed.filter_map(|(node, vote)| Some(format!("node {node}: {}", vote.err()?)));
-            failed.collect::<Vec<_>>()
-        });
-        let why: Vec<String> = broadcast(&mut self.messages, failed)?;
-        match why.is_empty() {
-            true => Ok(()),
-            false => Err(JobError::NotRebuilt { step, why }),
-        }
+        let done: Result<Vec<()>, _> = broadcast(&mut self.messages, votes.map(whole))?;
+        done.map_err(|why| JobError::NotRebuilt { step, why })?;
+        Ok(())
     }
 
     /// Sends what this node has of the stripes of a lost file.

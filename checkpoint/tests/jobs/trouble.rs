@@ -169,3 +169,41 @@ fn nodes_know_the_same_steps_although_one_cannot_remove_its_files() {
     assert_eq!(found.step(), 10);
     world.check(&found);
 }
+
+#[test]
+fn manifest_that_one_node_cannot_read_is_an_error_on_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 3, Redundancy::Xor);
+    run_steps(&world, &[10]);
+    // Node 1 reaches the slow folder by a link of its own.
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(world.slow(), &link).unwrap();
+    let own = world.local(1);
+    let path = link.clone();
+    let world = world.with(move |settings| {
+        if settings.local == own {
+            settings.slow = path.clone();
+        }
+    });
+    let done = run(&world, move |node| {
+        if node.writer.node() == 1 {
+            fs::remove_file(&link).unwrap();
+        }
+        let errors = [node.writer.rebuild(), node.writer.recover().map(drop)];
+        let errors = errors.map(|done| done.unwrap_err().to_string());
+        if node.writer.node() == 1 {
+            std::os::unix::fs::symlink(node.world.slow(), &link).unwrap();
+        }
+        assert!(node.step(20).unwrap());
+        errors
+    });
+    for errors in done {
+        for error in errors.unwrap() {
+            assert!(
+                error.contains("node 1: ") && error.contains("link"),
+                "{error}"
+            );
+        }
+    }
+    world.check(&world.find().unwrap());
+}
