@@ -64,7 +64,7 @@ impl<M: Messages> JobWriter<M> {
     }
 
     /// Copies the files of this node that the checkpoint of `step` is read from.
-    fn copy(&self, step: u64) -> Result<(), WriteError> {
+    fn copy(&self, step: u64) -> Result<(), JobError> {
         let (local, slow) = (&self.settings.local, &self.settings.slow);
         if local == slow {
             return Ok(());
@@ -83,17 +83,21 @@ impl<M: Messages> JobWriter<M> {
     }
 
     /// Copies a file of this node. The copy gets its name when its hash is right.
-    pub(super) fn copy_file(&self, from: &Path, to: &Path, part: &Part) -> Result<(), WriteError> {
+    pub(super) fn copy_file(&self, from: &Path, to: &Path, part: &Part) -> Result<(), JobError> {
         let pace = Pace {
             limit: None,
             go_on: &|_| true,
         };
-        copy(from, to, self.settings.options.mode, &pace, |copied| {
+        let copied = copy(from, to, self.settings.options.mode, &pace, |copied| {
             fault::pass("job-copying");
             let same = hashed::check(copied, &part.file);
             same.map_err(|why| Fault::Io(io::Error::other(why)))
-        })?;
-        Ok(())
+        });
+        match copied {
+            // Either tier may be the source.
+            Err(WriteError::Copy(why)) => Err(why.into()),
+            copied => Ok(copied.map(drop)?),
+        }
     }
 
     /// Enters a drained step into the manifest, on node 0, and writes the file for ParaView.

@@ -1,7 +1,7 @@
 //! Copies files from one tier to another. The rate of a copy can be limited. A copy appears whole
 //! or not at all.
 
-use crate::error::WriteError;
+use crate::error::{ReadError, WriteError};
 use crate::file::{Fault, Mode, atomic, regular};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ pub struct Pace<'a> {
 }
 
 /// Copies `from` to `to` and returns the size. The copy gets its name when it is on the disk and
-/// `check` has found no error in it.
+/// `check` has found no error in it. If `from` cannot be read, this is [`WriteError::Copy`].
 pub fn copy(
     from: &Path,
     to: &Path,
@@ -29,23 +29,30 @@ pub fn copy(
     pace: &Pace<'_>,
     check: impl FnOnce(&Path) -> Result<(), Fault>,
 ) -> Result<u64, WriteError> {
-    let mut source = regular::open(from).map_err(|e| Fault::from(e).at(from))?;
+    let unread = |e| WriteError::Copy(ReadError::io(from)(e));
+    let mut source = regular::open(from).map_err(unread)?;
     atomic::write(to, mode, |pending| {
-        blocks(&mut source, pending.file(), pace)?;
+        blocks(&mut source, pending.file(), pace, unread)?;
         pending.file().sync_all()?;
         check(&pending.here())
     })
 }
 
-/// Copies `source` to `target` block by block, at the rate of `pace`.
-fn blocks(source: &mut File, mut target: &File, pace: &Pace<'_>) -> io::Result<()> {
+/// Copies `source` to `target` block by block, at the rate of `pace`. `unread` makes the error of a
+/// source that cannot be read.
+fn blocks(
+    source: &mut impl Read,
+    mut target: &File,
+    pace: &Pace<'_>,
+    unread: impl Fn(io::Error) -> WriteError,
+) -> Result<(), Fault> {
     let (start, mut done) = (Instant::now(), 0);
     let mut buffer = vec![0; block(pace)];
     loop {
         if !(pace.go_on)(done) {
-            return Err(io::ErrorKind::Interrupted.into());
+            return Err(io::Error::from(io::ErrorKind::Interrupted).into());
         }
-        let n = source.read(&mut buffer)?;
+        let n = source.read(&mut buffer).map_err(&unread)?;
         if n == 0 {
             return Ok(());
         }

@@ -13,6 +13,9 @@ use crate::tier::retention::Retention;
 use crate::tier::shared::lock;
 use crate::tier::slow::Slow;
 use crate::tier::stored;
+use nix::errno::Errno;
+use std::fs;
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use tcasm_core::testing::fault;
 
@@ -27,6 +30,9 @@ impl Common {
             Err(WriteError::Copy(why @ ReadError::NoBase { .. })) => {
                 lock(&self.fast).forget(entry.step, &why.to_string())
             }
+            Err(WriteError::Copy(why)) if self.is_gone(entry) => {
+                lock(&self.fast).forget(entry.step, &why.to_string())
+            }
             Err(WriteError::Copy(why)) if self.is_damaged(entry) => {
                 tracing::error!(step = entry.step, %why, "set aside a damaged checkpoint");
                 lock(&self.fast).set_aside(entry.step, &why.to_string())
@@ -35,10 +41,23 @@ impl Common {
         }
     }
 
-    /// Returns true if the source itself is damaged, and not only the copy.
+    /// Returns true if the source has no file any more, although its tier is there.
+    fn is_gone(&self, entry: &Entry) -> bool {
+        let fast = lock(&self.fast);
+        let found = fs::metadata(fast.path(entry));
+        found.is_err_and(|e| e.kind() == io::ErrorKind::NotFound) && fast.is_there()
+    }
+
+    /// Returns true if the source itself is damaged or cannot be read, and not only the copy,
+    /// although its tier is there.
     fn is_damaged(&self, entry: &Entry) -> bool {
         let path = lock(&self.fast).path(entry);
-        Found::at(&path).is_some_and(|found| stored::verify(&path, found.form).is_err())
+        let found = Found::at(&path).map(|found| stored::verify(&path, found.form));
+        let damaged = match found {
+            Some(Err(ReadError::Io { source, .. })) => is_of_file(&source),
+            found => found.is_some_and(|verified| verified.is_err()),
+        };
+        damaged && lock(&self.fast).is_there()
     }
 
     /// Copies the checkpoint of `entry` if the slower tier does not have it, then applies retention
@@ -151,6 +170,17 @@ impl Common {
     }
 }
 
+/// Returns true if the error is one of the file. Others, such as too many open files or a server
+/// that does not answer, may pass.
+fn is_of_file(error: &io::Error) -> bool {
+    use io::ErrorKind::*;
+    let is_kind = matches!(
+        error.kind(),
+        PermissionDenied | IsADirectory | InvalidInput | InvalidData | UnexpectedEof | Other
+    );
+    is_kind || error.raw_os_error() == Some(Errno::EIO as i32)
+}
+
 /// Returns true if `tier` still has the file that `entry` describes.
 fn is_current(tier: &Tier, entry: &Entry) -> bool {
     let item = tier.contents().items.get(&entry.step);
@@ -164,20 +194,66 @@ mod tests {
     use crate::tier::drain::work::{MOST_PAUSE, open_slow};
     use crate::tier::test::written;
     use crate::{Checkpointer, Mode};
+    use std::path::Path;
     use std::sync::{Arc, Mutex};
+
+    fn settings(slow: &Path) -> Settings {
+        Settings {
+            dir: slow.to_owned(),
+            keep: Retention::default(),
+            keep_fast: Retention::default(),
+            limit: None,
+            replace_later: false,
+        }
+    }
+
+    /// Drains the only checkpoint of a tier after `change` was called with its file. Returns
+    /// whether that succeeds, and whether the manifest still has the checkpoint.
+    fn drained_after(change: impl FnOnce(&Path)) -> (bool, bool) {
+        let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let dir = fast.path().join("tier");
+        fs::create_dir(&dir).unwrap();
+        let tier = written(&dir, 1);
+        let entry = tier.contents().items[&1].entry.clone();
+        let path = tier.path(&entry);
+        let common = Common::new(Arc::new(Mutex::new(tier)), settings(slow.path()));
+        let mut slow = open_slow(&common.fast, slow.path()).unwrap();
+        change(&path);
+        let done = common.drain(&entry, &mut slow);
+        let is_known = lock(&common.fast).contents().items.contains_key(&1);
+        (done.is_ok(), is_known)
+    }
+
+    #[test]
+    fn unreadable_file_does_not_block_the_drain() {
+        let gone = |path: &Path| fs::remove_file(path).unwrap();
+        assert_eq!(drained_after(gone), (true, false));
+        let directory = |path: &Path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        };
+        assert_eq!(drained_after(directory), (true, false));
+    }
+
+    #[test]
+    fn checkpoints_of_a_tier_that_is_away_are_kept() {
+        let away = |path: &Path| {
+            let tier = path.parent().unwrap();
+            fs::rename(tier, tier.with_extension("away")).unwrap();
+        };
+        assert_eq!(drained_after(away), (false, true));
+        assert!(is_of_file(&io::Error::from_raw_os_error(Errno::EIO as i32)));
+        assert!(!is_of_file(&io::Error::from_raw_os_error(
+            Errno::EMFILE as i32
+        )));
+    }
 
     #[test]
     fn file_that_replaced_a_drained_one_is_drained_again() {
         let [fast, slow] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let mut tier = written(fast.path(), 1);
         let old = tier.contents().items[&1].entry.clone();
-        let settings = Settings {
-            dir: slow.path().to_owned(),
-            keep: Retention::default(),
-            keep_fast: Retention::default(),
-            limit: None,
-            replace_later: false,
-        };
+        let settings = settings(slow.path());
         drop(tier);
         let both = crate::Settings {
             slow: Some(slow.path().to_owned()),
