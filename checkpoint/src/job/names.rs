@@ -7,6 +7,8 @@
 //! heat.node3_00000100.parity            the parity that node 3 has of other nodes' files
 //! heat.node3.prepared                   what node 3 has prepared
 //! heat_00000100.job.vtkhdf              for ParaView, beside the node files
+//! .heat.job.tcasm-lock                  locked by node 0 while it writes the manifest
+//! .heat.node3.tcasm-lock                locked by node 3, on its own tier
 //! ```
 
 use crate::format::names::{self, Form};

@@ -52,6 +52,8 @@ pub struct JobWriter<M> {
     /// The part that was committed last, which the next increment builds on.
     pub(super) last: Option<Last>,
     _lock: Lock,
+    /// The lock of the manifest, on node 0.
+    _slow_lock: Option<Lock>,
 }
 
 /// A part of this node, and the fields of its file.
@@ -65,8 +67,8 @@ impl<M: Messages> JobWriter<M> {
     /// node: the node itself, its rack, or its power supply. Nodes protect only nodes of other
     /// failure groups.
     ///
-    /// Fails if another process writes the checkpoints of this node, or if the local folder has
-    /// files that belong to another manifest.
+    /// Fails if another process writes the checkpoints of this node or the manifest of the group,
+    /// or if the local folder has files that belong to another manifest.
     pub fn connect(
         settings: JobSettings,
         failure_group: &str,
@@ -75,13 +77,15 @@ impl<M: Messages> JobWriter<M> {
         if !usable(&names::node(&settings.group, messages.node())) {
             return Err(WriteError::Name(settings.group).into());
         }
-        let manifest = match messages.node() {
-            0 => Some(Manifest::open(
-                &settings.slow,
-                &settings.group,
-                settings.options.mode,
-            )?),
-            _ => None,
+        let (slow_lock, manifest) = match messages.node() {
+            0 => {
+                let (slow, mode) = (&settings.slow, settings.options.mode);
+                // Another job of this name may have other local folders, but not this manifest.
+                let lock = Lock::take(slow, &names::manifest(&settings.group), mode)?;
+                let manifest = Manifest::open(slow, &settings.group, mode)?;
+                (Some(lock), Some(manifest))
+            }
+            _ => (None, None),
         };
         let groups = gather(&mut messages, failure_group.to_owned())?;
         let groups: Vec<String> = broadcast(&mut messages, groups)?;
@@ -117,6 +121,7 @@ impl<M: Messages> JobWriter<M> {
             pending: None,
             last: None,
             _lock: lock,
+            _slow_lock: slow_lock,
         };
         writer.remove_temporary_files();
         // Node 0 changes the manifest when all have read the same.

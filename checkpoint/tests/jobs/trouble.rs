@@ -123,6 +123,28 @@ fn only_one_writer_at_a_time_has_the_folder_of_a_node() {
 }
 
 #[test]
+fn only_one_job_at_a_time_writes_a_manifest() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 1, Redundancy::None);
+    run_steps(&world, &[10]);
+    let other = dir.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let connect = |local: std::path::PathBuf| {
+        let mut settings = world.settings(0);
+        settings.local = local;
+        JobWriter::connect(settings, "a", channels(1).remove(0))
+    };
+    let first = connect(world.local(0)).unwrap();
+    let error = connect(other.clone()).unwrap_err().to_string();
+    assert!(
+        error.contains("another checkpointer") && error.contains(world.slow().to_str().unwrap()),
+        "{error}"
+    );
+    drop(first);
+    connect(other).unwrap();
+}
+
+#[test]
 fn nodes_that_fail_together_are_refused_by_all() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(dir.path(), 2, Redundancy::Xor);
