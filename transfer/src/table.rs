@@ -159,27 +159,13 @@ impl Table {
         let mut inner = self.inner();
         let entry = inner.entry(span.cookie)?;
         let declaration = of.unwrap_or_else(|| entry.declaration.clone());
-        let allowed = match span.write {
-            true => declaration.access.writes(),
-            false => declaration.access.reads(),
-        };
-        if !allowed {
-            return Err(Status::NotPermitted);
-        }
-        let end = span.offset.checked_add(span.len);
-        if span.len == 0 || end.is_none_or(|end| end > declaration.layout.len()) {
-            return Err(Status::OutOfRange);
-        }
-        if declaration.once {
-            entry.use_once(connection, span)?;
-        }
-        let len = span.len.min(most.bytes);
-        let segments = declaration.layout.window(span.offset, len, most.segments);
-        entry.running += 1;
+        let begun = entry.begin(connection, span, most, &declaration);
+        // Before the version, which may take long to drop, or use the owner.
+        drop(inner);
         let mut running = Running {
             cookie: span.cookie,
             end: 0,
-            segments,
+            segments: begun?,
             declaration,
         };
         running.end = span.offset + running.bytes();
@@ -279,6 +265,34 @@ impl Inner {
 }
 
 impl Entry {
+    /// Begins a transfer of a declaration, which may be an older version. Returns its memory.
+    fn begin(
+        &mut self,
+        connection: u64,
+        span: &Span,
+        most: Most,
+        declaration: &Declaration,
+    ) -> Result<Vec<Segment>, Status> {
+        let allowed = match span.write {
+            true => declaration.access.writes(),
+            false => declaration.access.reads(),
+        };
+        if !allowed {
+            return Err(Status::NotPermitted);
+        }
+        let end = span.offset.checked_add(span.len);
+        if span.len == 0 || end.is_none_or(|end| end > declaration.layout.len()) {
+            return Err(Status::OutOfRange);
+        }
+        if declaration.once {
+            self.use_once(connection, span)?;
+        }
+        let len = span.len.min(most.bytes);
+        let segments = declaration.layout.window(span.offset, len, most.segments);
+        self.running += 1;
+        Ok(segments)
+    }
+
     /// Checks that `connection` may go on with a declaration for one use, and notes it.
     fn use_once(&mut self, connection: u64, span: &Span) -> Result<(), Status> {
         let (reached, write) = (span.offset, span.write);
@@ -305,3 +319,7 @@ impl Entry {
         self.declaration.once && end == self.declaration.layout.len()
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
