@@ -196,12 +196,27 @@ impl<R: Registrar> Inner<R> {
             return false;
         }
         while !self.has_room(state, range) {
-            let Some(entry) = state.evict() else {
+            if !self.evict(state) {
                 return false;
-            };
-            count(&self.counters.evicted);
-            self.end(&entry);
+            }
         }
+        true
+    }
+
+    /// Ends what is gone by now, or else the registration that was not used for longest. Returns
+    /// false if there is none.
+    fn evict(&self, state: &mut State<R::Handle>) -> bool {
+        let before = state.entries();
+        // A registration that ends must know whether its memory is gone.
+        self.catch_up(state);
+        if state.entries() < before {
+            return true;
+        }
+        let Some(entry) = state.evict() else {
+            return false;
+        };
+        count(&self.counters.evicted);
+        self.end(&entry);
         true
     }
 
@@ -232,14 +247,13 @@ impl<R: Registrar> Inner<R> {
                 Ok(entry) => return self.unless_gone(state, entry),
                 Err(error) => {
                     let limit = matches!(error, RegisterError::Limit { .. });
-                    if let Some(entry) = limit.then(|| state.evict()).flatten() {
-                        count(&self.counters.evicted);
-                        self.end(&entry);
-                    } else if wanted != *range {
-                        wanted = range.clone();
-                    } else {
+                    if limit && self.evict(state) {
+                        continue;
+                    }
+                    if wanted == *range {
                         return Err(error.into());
                     }
+                    wanted = range.clone();
                 }
             }
         }

@@ -2,9 +2,13 @@
 
 mod common;
 
-use common::{map, pages, unmap};
+use common::{map, must_end, pages, unmap};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tcasm_registration::{GetError, Limits, Recording, RegistrationCache, Token};
+use tcasm_registration::{
+    GetError, Limits, Memory, Recording, RegisterError, Registrar, RegistrationCache, Token,
+};
 
 fn cache(limits: Limits) -> RegistrationCache<Recording> {
     let builder = RegistrationCache::builder(Recording::default());
@@ -151,6 +155,49 @@ fn when_the_device_has_no_room_unused_registrations_end() {
     assert!(matches!(error, GetError::Register(_)), "{error}");
     drop(held);
     unmap(memory, pages(4));
+}
+
+/// Unmaps a page when memory is registered, as a thread beside the caller can.
+#[derive(Debug)]
+struct Unmapping {
+    inner: Recording,
+    page: AtomicUsize,
+}
+
+impl Registrar for Unmapping {
+    type Handle = Token;
+
+    fn register(&self, range: &Range<usize>) -> Result<Token, RegisterError> {
+        match self.page.swap(0, Ordering::Relaxed) {
+            0 => {}
+            page => unmap(page, pages(1)),
+        }
+        self.inner.register(range)
+    }
+
+    fn deregister(&self, range: &Range<usize>, token: &Token, memory: Memory) {
+        self.inner.deregister(range, token, memory);
+    }
+}
+
+#[test]
+fn memory_that_goes_while_the_device_has_no_room_is_gone() {
+    must_end(|| {
+        let registrar = Unmapping {
+            inner: Recording::with_at_most(1),
+            page: AtomicUsize::new(0),
+        };
+        let cache = RegistrationCache::builder(registrar).build().unwrap();
+        let (first, second) = (map(pages(1)), map(pages(1)));
+        let token = *cache.get(first, pages(1)).unwrap().handle();
+        cache.registrar().page.store(first, Ordering::Relaxed);
+
+        let held = cache.get(second, pages(1)).unwrap();
+        assert_eq!(cache.registrar().inner.ended(), [(token, Memory::Gone)]);
+        assert_eq!((cache.stats().evicted, cache.stats().invalidated), (0, 1));
+        drop((held, cache));
+        unmap(second, pages(1));
+    });
 }
 
 #[test]
