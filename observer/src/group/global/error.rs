@@ -48,7 +48,7 @@ pub enum GlobalArrayError {
     #[error(
         "no block of field {name:?} has the indices {}; of {ranks} ranks, {} have no block of it \
          here: {}. Read a part that is here, or wait for these ranks",
-        listed(parts), absent.len(), few(absent)
+        listed(parts), without, few(absent, *without)
     )]
     Missing {
         /// Name of the field.
@@ -57,7 +57,9 @@ pub enum GlobalArrayError {
         parts: Vec<Vec<Range<usize>>>,
         /// The number of ranks of the group.
         ranks: u32,
-        /// The ranks that have no block of the field on this host.
+        /// The number of ranks that have no block of the field on this host.
+        without: u32,
+        /// The lowest of these ranks, at most 8.
         absent: Vec<u32>,
     },
     /// The ranges are not inside the global array.
@@ -115,10 +117,10 @@ fn listed(parts: &[Vec<Range<usize>>]) -> String {
     more(texts.collect(), parts.len())
 }
 
-/// Lists the first few ranks.
-fn few(ranks: &[u32]) -> String {
+/// Lists the first few of so many ranks.
+fn few(ranks: &[u32], all: u32) -> String {
     let texts = ranks.iter().take(FEW).map(u32::to_string);
-    more(texts.collect(), ranks.len())
+    more(texts.collect(), all as usize)
 }
 
 fn more(texts: Vec<String>, all: usize) -> String {

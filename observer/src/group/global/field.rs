@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use tcasm_core::field::{Element, FieldDesc, Kind, Order};
 
+/// The most ranks that an error names.
+const MOST_ABSENT: usize = 8;
+
 /// A global array of a group: the blocks of one field that the ranks of this host have, with their
 /// places. Nothing is mapped or copied before values are asked for.
 ///
@@ -224,24 +227,27 @@ impl<'v> GlobalField<'v> {
             });
         }
         let parts = self.missing_of(ranges);
-        match parts.is_empty() {
-            true => Ok(()),
-            false => Err(GlobalArrayError::Missing {
-                name: name(),
-                parts,
-                ranks: self.ranks,
-                absent: self.absent(),
-            }),
+        if parts.is_empty() {
+            return Ok(());
         }
+        let present = self.blocks.iter().map(|b| b.field.rank).collect();
+        let (without, absent) = absent(self.ranks, &present);
+        Err(GlobalArrayError::Missing {
+            name: name(),
+            parts,
+            ranks: self.ranks,
+            without,
+            absent,
+        })
     }
+}
 
-    /// Returns the ranks that have no block.
-    fn absent(&self) -> Vec<u32> {
-        let present: BTreeSet<u32> = self.blocks.iter().map(|b| b.field.rank).collect();
-        (0..self.ranks)
-            .filter(|rank| !present.contains(rank))
-            .collect()
-    }
+/// Returns how many of the ranks are not present, and the first few. Another process tells the
+/// number of ranks, so it can be any.
+fn absent(ranks: u32, present: &BTreeSet<u32>) -> (u32, Vec<u32>) {
+    let here = present.range(..ranks).count() as u32;
+    let absent = (0..ranks).filter(|rank| !present.contains(rank));
+    (ranks - here, absent.take(MOST_ABSENT).collect())
 }
 
 /// Checks that the blocks of two ranks belong to the same array.
@@ -274,4 +280,32 @@ fn same(one: &FieldDesc, other: &FieldDesc, ranks: [u32; 2]) -> Result<(), Globa
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_few_of_any_number_of_ranks() {
+        let present = BTreeSet::from([0, 2, 5, 7]);
+        assert_eq!(absent(4, &present), (2, vec![1, 3]));
+        assert_eq!(absent(1, &present), (0, vec![]));
+        let (without, first) = absent(u32::MAX, &present);
+        assert_eq!(without, u32::MAX - 4);
+        assert_eq!(first, [1, 3, 4, 6, 8, 9, 10, 11]);
+
+        let error = GlobalArrayError::Missing {
+            name: "u".to_owned(),
+            parts: vec![vec![0..1]],
+            ranks: u32::MAX,
+            without,
+            absent: first,
+        };
+        let text = error.to_string();
+        assert!(
+            text.contains(": 1, 3, 4, 6 and 4294967287 more. "),
+            "{text}"
+        );
+    }
 }
