@@ -12,6 +12,7 @@ use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tcasm_core::sys::fork::Process;
 use tcasm_transfer::{Access, Allowed, Cookie, Declaration, Layout, Owner as RustOwner};
 
 /// An owner. It keeps the arrays that are declared.
@@ -21,6 +22,8 @@ pub struct Owner {
     address: PathBuf,
     /// Arrays in memory that the declaration itself does not keep.
     kept: Mutex<HashMap<[u8; 16], Py<PyAny>>>,
+    /// A lock may have been held when the process forked, so a child must not wait for it.
+    process: Process,
 }
 
 #[pymethods]
@@ -33,6 +36,7 @@ impl Owner {
             address: owner.address().to_owned(),
             owner: Mutex::new(Some(Arc::new(owner))),
             kept: Mutex::default(),
+            process: Process::current(),
         })
     }
 
@@ -96,18 +100,25 @@ impl Owner {
 
     #[getter]
     fn closed(&self) -> bool {
-        self.owner.lock().is_none()
+        self.process.is_current() && self.owner.lock().is_none()
     }
 }
 
 impl Owner {
     fn owner(&self) -> PyResult<Arc<RustOwner>> {
+        if !self.process.is_current() {
+            return Err(errors::forked("owner"));
+        }
         let owner = self.owner.lock().clone();
         owner.ok_or_else(|| errors::closed("owner"))
     }
 
     /// Revokes all cookies of arrays that this keeps. Dropping the result ends all connections.
+    /// Does nothing in a forked child: the connections are those of its parent.
     fn end(&self) -> Option<Arc<RustOwner>> {
+        if !self.process.is_current() {
+            return None;
+        }
         let owner = self.owner.lock().take()?;
         for (cookie, array) in mem::take(&mut *self.kept.lock()) {
             match owner.revoke(Cookie::from_bytes(cookie), Duration::ZERO) {

@@ -10,12 +10,40 @@ import time
 
 import pytest
 
+import tcasm
+
 
 @pytest.fixture(autouse=True)
 def runtime(tmp_path, monkeypatch):
     """Gives each test a folder of its own for sockets."""
     monkeypatch.setenv("TCASM_RUNTIME_DIR", str(tmp_path / "run"))
     return tmp_path
+
+
+def texts_in_child(*calls):
+    """Makes these calls in a forked child. Returns the texts of those that raise `Forked`."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)  # ends a child that hangs
+        try:
+            os.write(writing, "|".join(forked(call) for call in calls).encode())
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        texts = pipe.read().decode().split("|")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    return [text for text in texts if text]
+
+
+def forked(call):
+    try:
+        call()
+    except tcasm.Forked as error:
+        return str(error)
+    return ""
 
 
 #: Where the tests run in the background of a script, SIGINT is ignored, and that is inherited.

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import STEPS
+from conftest import STEPS, texts_in_child
 
 import tcasm
 
@@ -87,22 +87,8 @@ def test_forked_child_is_told_what_to_do(simulation):
     with tcasm.Observer("run") as run:
         version = run.latest()
         u = version["u"]
-        reading, writing = os.pipe()
         with pytest.warns(RuntimeWarning, match="spawn"):
-            child = os.fork()
-        if child == 0:
-            texts = []
-            for call in (run.latest, lambda: version["u"]):
-                try:
-                    call()
-                except tcasm.Forked as error:
-                    texts.append(str(error))
-            os.write(writing, "|".join(texts).encode())
-            os._exit(0)
-        os.close(writing)
-        with open(reading, "rb") as pipe:
-            texts = pipe.read().decode().split("|")
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            texts = texts_in_child(run.latest, lambda: version["u"])
         assert len(texts) == 2 and all("spawn" in text for text in texts), texts
         assert (u == 1.0).all()
 

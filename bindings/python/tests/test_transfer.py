@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from conftest import texts_in_child
 
 import tcasm
 
@@ -191,3 +192,23 @@ def test_keyboard_interrupt_ends_a_wait_for_a_stopped_owner(owner, program):
     time.sleep(0.2)
     waiting.interrupt()
     assert waiting.end().split() == ["interrupted", "True"]
+
+
+def test_forked_child_does_not_use_an_owner():
+    with tcasm.Owner() as owner:
+        values = np.arange(4.0)
+        cookie = owner.declare(values)
+
+        def close():
+            owner.close()
+            assert not owner.closed
+
+        calls = (
+            lambda: owner.revoke(cookie),
+            lambda: owner.declare(values),
+            lambda: owner.declarations,
+            close,
+        )
+        texts = texts_in_child(*calls)
+        assert len(texts) == 3 and all("fork" in text for text in texts)
+        assert owner.declarations == 1 and owner.revoke(cookie, timeout=9)
