@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use tcasm_core::field::FieldTable;
 use tcasm_core::format::stamp::Stamp;
+use tcasm_core::sys::fork::Process;
 
 /// An open checkpoint.
 #[pyclass(frozen, module = "tcasm._tcasm")]
@@ -18,6 +19,8 @@ pub struct Checkpoint {
     table: FieldTable,
     /// `None` once it is released.
     inner: Mutex<Option<tcasm_checkpoint::Checkpoint>>,
+    /// The lock may have been held when the process forked, so a child must not wait for it.
+    process: Process,
 }
 
 /// Returns the files of all checkpoints in a folder.
@@ -41,6 +44,7 @@ impl Checkpoint {
             region: inner.region().to_owned(),
             table: inner.table().clone(),
             inner: Mutex::new(Some(inner)),
+            process: Process::current(),
         })
     }
 
@@ -84,6 +88,9 @@ impl Checkpoint {
 
     /// Returns the bytes of a field as they lay in memory.
     fn read<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        if !self.process.is_current() {
+            return Err(errors::forked("version"));
+        }
         let bytes = self
             .table
             .get(name)
@@ -102,11 +109,13 @@ impl Checkpoint {
     }
 
     fn release(&self) {
-        drop(self.inner.lock().take());
+        if self.process.is_current() {
+            drop(self.inner.lock().take());
+        }
     }
 
     #[getter]
     fn released(&self) -> bool {
-        self.inner.lock().is_none()
+        self.process.is_current() && self.inner.lock().is_none()
     }
 }

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::path::PathBuf;
+use tcasm_core::sys::fork::Process;
 use tcasm_transfer::{Access, Cookie, Peer as RustPeer, TransferError, Transport};
 
 thread_local! {
@@ -20,6 +21,8 @@ thread_local! {
 #[pyclass(frozen, module = "tcasm._tcasm")]
 pub struct Peer {
     peer: Mutex<Option<RustPeer>>,
+    /// The lock may have been held when the process forked, so a child must not wait for it.
+    process: Process,
 }
 
 /// The description of a declaration.
@@ -41,8 +44,10 @@ impl Peer {
         let mut peer = peer.map_err(errors::transfer)?;
         peer.set_interrupted(interrupted);
         peer.use_only(only);
-        let peer = Mutex::new(Some(peer));
-        Ok(Peer { peer })
+        Ok(Peer {
+            peer: Mutex::new(Some(peer)),
+            process: Process::current(),
+        })
     }
 
     /// Returns why direct copies do not work, if they do not.
@@ -97,12 +102,14 @@ impl Peer {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.peer.lock().take()));
+        if self.process.is_current() {
+            py.detach(|| drop(self.peer.lock().take()));
+        }
     }
 
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.peer.lock().is_none())
+        self.process.is_current() && py.detach(|| self.peer.lock().is_none())
     }
 }
 
@@ -113,6 +120,9 @@ impl Peer {
         py: Python<'_>,
         call: impl FnOnce(&mut RustPeer) -> Result<T, TransferError> + Send,
     ) -> PyResult<T> {
+        if !self.process.is_current() {
+            return Err(errors::forked("peer"));
+        }
         let mut call = Some(call);
         let turn = |slice| {
             let mut peer = self.peer.try_lock_for(slice)?;

@@ -4,6 +4,7 @@ use crate::errors;
 use crate::values::seconds;
 use crate::wait::{Limit, in_slices};
 use pyo3::prelude::*;
+use tcasm_core::sys::fork::Process;
 use tcasm_producer::{GivenUp, Published};
 
 /// The result of a call of publish. It is true if a version was published.
@@ -12,20 +13,25 @@ pub struct Receipt {
     published: Option<Published>,
     reason: Option<String>,
     duration: f64,
+    /// A forked child has no copiers, so it must not wait for them.
+    process: Process,
 }
 
 impl From<tcasm_producer::Receipt> for Receipt {
     fn from(receipt: tcasm_producer::Receipt) -> Self {
+        let process = Process::current();
         match receipt {
             tcasm_producer::Receipt::Published(published) => Receipt {
                 duration: published.duration.as_secs_f64(),
                 published: Some(published),
                 reason: None,
+                process,
             },
             tcasm_producer::Receipt::Skipped { reason, duration } => Receipt {
                 published: None,
                 reason: Some(reason.to_string()),
                 duration: duration.as_secs_f64(),
+                process,
             },
         }
     }
@@ -72,6 +78,9 @@ impl Receipt {
         let Some(published) = &self.published else {
             return Ok(false);
         };
+        if !self.process.is_current() {
+            return Err(errors::forked("producer"));
+        }
         let limit = Limit::new(timeout.map(seconds));
         let wait = |slice| published.wait_visible(slice);
         let running = |found: &Result<bool, GivenUp>| matches!(found, Ok(false));

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from conftest import Program
+from conftest import Program, texts_in_child
 
 import tcasm
 
@@ -64,6 +64,15 @@ def test_python_reads_the_values_of_a_rust_producer_and_of_its_checkpoints(simul
             version["u"]
         check(tcasm.open(version.path).latest(), 3)
     check(tcasm.open(folder / "rust.vtkhdf.series").latest(), 3)
+
+
+def test_forked_child_does_not_read_an_open_checkpoint(simulation, tmp_path):
+    simulation.tell()
+    assert simulation.line() == "1"
+    version = tcasm.open(tmp_path / "checkpoints").latest()
+    texts = texts_in_child(lambda: version["u"], version.release, lambda: version["u"])
+    assert len(texts) == 2 and all("fork" in text for text in texts)
+    check(version, 1)
 
 
 def test_damaged_checkpoint_is_an_error(simulation, tmp_path):

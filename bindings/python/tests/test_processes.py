@@ -168,3 +168,12 @@ def test_numbers_of_every_dtype_cross(runtime):
                 found = version[name]
                 assert found.dtype == name[:-2] and found.flags[f"{name[-1]}_CONTIGUOUS"]
                 assert (found == np.arange(24).reshape(2, 3, 4)).all()
+
+
+def test_forked_child_does_not_wait_until_a_version_is_visible():
+    with tcasm.Producer("receipt", capacity=1 << 20) as p:
+        p.field("u", 4)
+        receipt = p.publish(step=1)
+        texts = texts_in_child(receipt.wait_visible, lambda: receipt.wait_visible(0))
+        assert len(texts) == 2 and all("fork" in text for text in texts)
+        assert receipt.wait_visible()

@@ -1,7 +1,10 @@
 """Transfers between processes, by cookie."""
 
 import gc
+import os
 import pickle
+import signal
+import threading
 import time
 
 import numpy as np
@@ -212,3 +215,22 @@ def test_forked_child_does_not_use_an_owner():
         texts = texts_in_child(*calls)
         assert len(texts) == 3 and all("fork" in text for text in texts)
         assert owner.declarations == 1 and owner.revoke(cookie, timeout=9)
+
+
+def test_forked_child_does_not_wait_for_a_thread_that_used_the_peer(owner):
+    cookie = owner.declare("plain")
+    with tcasm.Peer(owner.address) as peer:
+
+        def close():
+            peer.close()
+            assert not peer.closed and "closed" not in repr(peer)
+
+        owner.program.stop()
+        thread = threading.Thread(target=peer.describe, args=[cookie])
+        thread.start()
+        time.sleep(0.2)
+        texts = texts_in_child(lambda: peer.describe(cookie), lambda: peer.read(cookie), close)
+        assert len(texts) == 2 and all("fork" in text for text in texts)
+        os.kill(owner.program.process.pid, signal.SIGCONT)
+        thread.join()
+        assert peer.describe(cookie).nbytes == 2_400_000
