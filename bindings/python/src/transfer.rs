@@ -120,7 +120,9 @@ impl Owner {
             return None;
         }
         let owner = self.owner.lock().take()?;
-        for (cookie, array) in mem::take(&mut *self.kept.lock()) {
+        // The lock is not held meanwhile: dropping an array can run Python code.
+        let kept = mem::take(&mut *self.kept.lock());
+        for (cookie, array) in kept {
             match owner.revoke(Cookie::from_bytes(cookie), Duration::ZERO) {
                 true => drop(array),
                 false => mem::forget(array),

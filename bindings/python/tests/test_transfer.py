@@ -234,3 +234,37 @@ def test_forked_child_does_not_wait_for_a_thread_that_used_the_peer(owner):
         os.kill(owner.program.process.pid, signal.SIGCONT)
         thread.join()
         assert peer.describe(cookie).nbytes == 2_400_000
+
+
+#: Closes an owner while another thread declares an array. Dropping an array lets that thread run.
+CLOSING = """
+    import faulthandler, threading, time, numpy as np, tcasm
+    faulthandler.dump_traceback_later(30, exit=True)
+    asked, dropped = threading.Event(), threading.Event()
+
+    class Dropped(np.ndarray):
+        def __del__(self):
+            dropped.set()
+            time.sleep(0.5)
+
+    class Asked(np.ndarray):
+        @property
+        def __array_interface__(self):
+            asked.set()
+            dropped.wait()
+            return values.__array_interface__
+
+    values = np.zeros(4)
+    owner = tcasm.Owner()
+    owner.declare(np.zeros(4).view(Dropped))
+    thread = threading.Thread(target=owner.declare, args=[values.view(Asked)])
+    thread.start()
+    asked.wait()
+    owner.close()
+    thread.join()
+    print("closed")
+"""
+
+
+def test_owner_is_closed_while_another_thread_declares(program):
+    assert program(CLOSING).end() == "closed\n"
