@@ -28,7 +28,7 @@ pub(crate) struct Counters {
     pub(crate) not_followed: AtomicU64,
 }
 
-fn count(counter: &AtomicU64) {
+pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -122,8 +122,9 @@ impl<R: Registrar> Inner<R> {
     ) -> Result<Arc<Entry<R::Handle>>, GetError> {
         let union = state.union(range);
         let joins = union != *range && self.follow(&union).unwrap_or(false);
-        let union = if joins { union } else { range.clone() };
+        let (union, changes) = (if joins { union } else { range.clone() }, state.changes);
         let wanted = self.make_room(state, range, &union);
+        let wanted = wanted.map(|wanted| state.unless_changed(changes, wanted, range));
         let entry = wanted.and_then(|wanted| self.register(state, wanted, range));
         match (&self.follower, &entry) {
             (Some(follower), Err(GetError::Changed { .. })) if joins => follower.forget(&union),
@@ -163,75 +164,13 @@ impl<R: Registrar> Inner<R> {
 
     /// Invalidates what the range touches.
     pub(crate) fn gone(&self, state: &mut State<R::Handle>, range: &Range<usize>) {
+        state.changes += 1;
         let (ended, invalidated) = state.invalidate(range);
         self.counters
             .invalidated
             .fetch_add(invalidated as u64, Ordering::Relaxed);
         for entry in ended {
             self.end(&entry);
-        }
-    }
-
-    /// Ends what the range touches, makes room, and returns what to register: the union, or the
-    /// range alone if that would be too much.
-    fn make_room(
-        &self,
-        state: &mut State<R::Handle>,
-        range: &Range<usize>,
-        union: &Range<usize>,
-    ) -> Result<Range<usize>, GetError> {
-        for entry in state.detach(range) {
-            self.end(&entry);
-        }
-        let wanted = [union.clone(), range.clone()];
-        let fits = wanted
-            .into_iter()
-            .find(|wanted| self.evict_for(state, wanted));
-        fits.ok_or_else(|| self.full(state, range))
-    }
-
-    /// Evicts until the range fits. Returns false if it does not.
-    fn evict_for(&self, state: &mut State<R::Handle>, range: &Range<usize>) -> bool {
-        if !self.limits.allow(1, range.len()) {
-            return false;
-        }
-        while !self.has_room(state, range) {
-            if !self.evict(state) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Ends what is gone by now, or else the registration that was not used for longest. Returns
-    /// false if there is none.
-    fn evict(&self, state: &mut State<R::Handle>) -> bool {
-        let before = state.entries();
-        // A registration that ends must know whether its memory is gone.
-        self.catch_up(state);
-        if state.entries() < before {
-            return true;
-        }
-        let Some(entry) = state.evict() else {
-            return false;
-        };
-        count(&self.counters.evicted);
-        self.end(&entry);
-        true
-    }
-
-    pub(crate) fn has_room(&self, state: &State<R::Handle>, range: &Range<usize>) -> bool {
-        let bytes = state.bytes().saturating_add(range.len());
-        self.limits.allow(state.entries() + 1, bytes)
-    }
-
-    fn full(&self, state: &State<R::Handle>, range: &Range<usize>) -> GetError {
-        GetError::Full {
-            entries: state.entries(),
-            bytes: state.bytes(),
-            len: range.len(),
-            max_entries: self.limits.entries,
-            max_bytes: self.limits.bytes,
         }
     }
 
@@ -242,12 +181,14 @@ impl<R: Registrar> Inner<R> {
         mut wanted: Range<usize>,
         range: &Range<usize>,
     ) -> Result<Arc<Entry<R::Handle>>, GetError> {
+        let changes = state.changes;
         loop {
             match self.try_register(state, &wanted) {
                 Ok(entry) => return self.unless_gone(state, entry),
                 Err(error) => {
                     let limit = matches!(error, RegisterError::Limit { .. });
                     if limit && self.evict(state) {
+                        wanted = state.unless_changed(changes, wanted, range);
                         continue;
                     }
                     if wanted == *range {

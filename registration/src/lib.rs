@@ -40,6 +40,7 @@ mod probe;
 mod registrar;
 mod registrars;
 mod ring;
+mod room;
 mod state;
 mod sweep;
 mod watch;

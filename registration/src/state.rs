@@ -52,6 +52,8 @@ pub(crate) struct State<H> {
     detached: BTreeSet<u64>,
     bytes: usize,
     clock: u64,
+    /// The number of changes of the address space that were taken.
+    pub(crate) changes: u64,
     /// The memory that was emptied lately.
     pub(crate) emptied: Emptied,
 }
@@ -70,6 +72,7 @@ impl<H> State<H> {
             detached: BTreeSet::new(),
             bytes: 0,
             clock: 0,
+            changes: 0,
             emptied: Emptied::default(),
         }
     }
@@ -110,6 +113,21 @@ impl<H> State<H> {
             let own = &self.slots[id].entry.range;
             all.start.min(own.start)..all.end.max(own.end)
         })
+    }
+
+    /// Returns the union of a request with what it touches if no change was taken since there were
+    /// `changes`, or else the range that was asked for. A change that is taken before memory is
+    /// registered ends no registration of it, and memory beside the range may be what changed.
+    pub(crate) fn unless_changed(
+        &self,
+        changes: u64,
+        union: Range<usize>,
+        range: &Range<usize>,
+    ) -> Range<usize> {
+        match self.changes == changes {
+            true => union,
+            false => range.clone(),
+        }
     }
 
     /// Returns the parts of the range that no registration covers which may be hit.
