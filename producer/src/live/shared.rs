@@ -25,6 +25,7 @@ pub(crate) struct SharedPages {
     pages: PageSet,
     /// The chunks that are mapped to a plane, each with the number of its plane.
     planes: BTreeMap<usize, usize>,
+    /// At least the number of mappings. Counted only when it reaches the limit.
     mappings: usize,
     /// The most mappings, 0 if sharing is off.
     most: usize,
@@ -112,6 +113,19 @@ impl SharedPages {
             self.planes.insert(chunk, plane);
         }
         self.mappings += 1;
+        if self.mappings >= self.most {
+            self.mappings = self.count_mappings();
+        }
+    }
+
+    /// Returns the number of mappings. Neighbouring chunks of one plane are one.
+    fn count_mappings(&self) -> usize {
+        let mut before = None;
+        let begins = |(chunk, plane): (&usize, &usize)| {
+            let joins = before.replace((chunk + 1, *plane)) == Some((*chunk, *plane));
+            usize::from(!joins)
+        };
+        self.planes.iter().map(begins).sum()
     }
 
     /// Records that `pages`, whole chunks, are not mapped to planes any more.
@@ -120,8 +134,41 @@ impl SharedPages {
         for chunk in pages.start / CHUNK_PAGES..pages.end / CHUNK_PAGES {
             self.planes.remove(&chunk);
         }
-        if self.planes.is_empty() {
-            self.mappings = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks(chunks: Range<usize>) -> Range<usize> {
+        chunks.start * CHUNK_PAGES..chunks.end * CHUNK_PAGES
+    }
+
+    #[test]
+    fn there_is_room_however_often_chunks_were_shared_before() {
+        let capacity = 8 * CHUNK_PAGES;
+        let (mut shared, own) = (SharedPages::new(capacity, true), PageSet::new(capacity));
+        shared.add(&chunks(5..6), 0, &own);
+        for _ in 0..2 * MAPPINGS {
+            shared.add(&chunks(0..2), 1, &own);
+            shared.forget(&chunks(1..2));
+            assert!(shared.has_room());
         }
+    }
+
+    #[test]
+    fn neighbouring_chunks_of_one_plane_are_one_mapping() {
+        let capacity = 8 * CHUNK_PAGES;
+        let (mut shared, own) = (SharedPages::new(capacity, true), PageSet::new(capacity));
+        for (part, plane) in [(0..2, 1), (2..4, 1), (4..5, 0), (6..8, 0)] {
+            shared.add(&chunks(part), plane, &own);
+        }
+        assert_eq!(shared.count_mappings(), 3);
+        shared.forget(&chunks(1..2));
+        assert_eq!(shared.count_mappings(), 4);
+        shared.most = 4;
+        shared.add(&chunks(7..8), 0, &own);
+        assert!(!shared.has_room());
     }
 }
