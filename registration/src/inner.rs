@@ -99,7 +99,7 @@ impl<R: Registrar> Inner<R> {
             self.check_mapped(range)?;
             match self.replace(&mut state, range) {
                 // Memory beside the range may have gone, or an event of earlier memory came late.
-                // What was there before is known now.
+                // The next try knows of everything that happened before.
                 Err(GetError::Changed { .. }) if tries < TRIES => tries += 1,
                 Err(GetError::Full { .. }) if self.may_wait(range) => {
                     let woken = self.freed.wait(state);

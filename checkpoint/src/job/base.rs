@@ -1,4 +1,4 @@
-//! What the next increments build on. All nodes write increments, or none does.
+//! The step that the next increments build on. Either all nodes write increments, or none does.
 
 use super::collective::{broadcast, gather};
 use super::messages::{Lost, Messages};

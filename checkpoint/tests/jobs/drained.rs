@@ -1,4 +1,4 @@
-//! Which checkpoints are copied to the slow tier.
+//! The checkpoints that are copied to the slow tier.
 
 use crate::world::{World, run_steps};
 use tcasm_checkpoint::job::{JobSettings, Level, Redundancy, committed};

@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// Removes `pages` from the batch, because the next version changes them or leaves them out.
-    /// That version may need the frames, and the copies in them are out of date.
+    /// The next version may need their frames, and the copies there are out of date.
     pub(super) fn leave_out(&mut self, pages: &PageSet) {
         let Some(batch) = &mut self.compaction.batch else {
             return;
