@@ -7,6 +7,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tcasm_core::format::wire::{self, Answer, Request};
 use tcasm_core::sys::socket;
 use tcasm_tests::child::{DEADLINE, Received, poll_until};
@@ -16,6 +17,14 @@ use tcasm_tests::puppet::Puppet;
 use tempfile::TempDir;
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+
+/// Keeps the other tests waiting while the returned guard lives. A process that another test starts
+/// inherits the sockets of this one until it executes its program, and could be the last to close
+/// them. Then it would be blocked before its program begins.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Returns a producer of the region `x`, with these guards switched off.
 fn region(off: &[&str]) -> (TempDir, Puppet) {
@@ -90,6 +99,7 @@ fn releases_pins(producer: &mut Puppet) {
 
 #[test]
 fn descriptors_that_block_when_closed_do_not_block_the_service() {
+    let _alone = alone();
     for off in [&[][..], &["RefuseDescriptors"]] {
         let (dir, mut producer) = region(off);
         let before = procfs::descriptors(producer.child.pid()).len();
@@ -111,6 +121,7 @@ fn descriptors_that_block_when_closed_do_not_block_the_service() {
 
 #[test]
 fn region_ends_although_descriptors_block_when_closed() {
+    let _alone = alone();
     for off in [&[][..], &["RefuseDescriptors"]] {
         let (dir, mut producer) = region(off);
         let (_others, _) = attack(
@@ -136,6 +147,7 @@ fn region_ends_although_descriptors_block_when_closed() {
 
 #[test]
 fn many_blocking_closes_make_only_new_observers_wait() {
+    let _alone = alone();
     let (dir, mut producer) = region(&["RefuseDescriptors"]);
     let before = procfs::descriptors(producer.child.pid()).len();
     let mut greedy = Puppet::start(PUPPET, dir.path());
@@ -167,6 +179,7 @@ fn many_blocking_closes_make_only_new_observers_wait() {
 
 #[test]
 fn control_without_both_guards_the_service_is_blocked() {
+    let _alone = alone();
     let (dir, producer) = region(&["RefuseDescriptors", "CloseElsewhere"]);
     let (_others, taken) = attack(&dir, &producer, vec![(vec![7; 8], false, 1); 2]);
     assert_eq!(taken, 2);
@@ -213,6 +226,7 @@ fn answer(puppet: &mut Puppet, command: &str) -> String {
 
 #[test]
 fn descriptors_from_an_impostor_do_not_block_an_observer() {
+    let _alone = alone();
     let welcome = || wire::answer(Answer::Welcome);
     let answers = [
         (welcome(), 3),
@@ -240,6 +254,7 @@ fn descriptors_from_an_impostor_do_not_block_an_observer() {
 
 #[test]
 fn detach_does_not_block_while_descriptors_wait_in_the_socket() {
+    let _alone = alone();
     let real = TempDir::new().unwrap();
     let mut producer = Puppet::start(PUPPET, real.path());
     producer.ok("create x pages=16");
