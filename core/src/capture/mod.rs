@@ -18,6 +18,7 @@
 
 mod copiers;
 mod early;
+mod ending;
 mod gate;
 mod job;
 mod newest;
@@ -25,8 +26,9 @@ mod pieces;
 mod sweep;
 
 pub use copiers::{Copiers, Settings};
+pub use ending::{Ending, Outcome};
 pub use gate::Gate;
 pub use job::{Compare, Job};
 pub use newest::Newest;
 pub use pieces::Pieces;
-pub use sweep::{Finish, Outcome, Sweep};
+pub use sweep::{Finish, Sweep};

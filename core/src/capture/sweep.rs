@@ -2,10 +2,9 @@
 //! first.
 
 use super::early::Early;
-use super::{Gate, Job, Pieces};
+use super::{Ending, Gate, Job, Outcome, Pieces};
 use crate::pageset::{CHUNK_WORDS, ChunkBits, PageSet};
 use crate::sys::futex;
-use crate::sys::time::deadline;
 use crate::testing::fault;
 use crate::testing::sabotage::{Guard, off};
 use std::io;
@@ -14,17 +13,6 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-
-/// The state of a sweep.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Some pieces are not saved yet.
-    Running,
-    /// All pieces are saved, and the finish function has succeeded.
-    Saved,
-    /// The sweep was given up, for this reason. Nothing that it saved counts.
-    GivenUp(String),
-}
 
 /// The function that is called when all pieces are saved.
 pub type Finish = Box<dyn Fn(&Sweep) -> Result<(), String> + Send + Sync>;
@@ -52,10 +40,7 @@ pub struct Sweep {
     reason: OnceLock<String>,
     early: Early,
     finish: Finish,
-    /// Set once, at the end. There is no lock: see `verdict`.
-    outcome: OnceLock<Outcome>,
-    /// Not 0 once there is an outcome. Threads that wait for the outcome sleep on it.
-    ended: AtomicU64,
+    ending: Arc<Ending>,
     /// Not 0 once all pieces are protected. Early stores are served from then on.
     protected: AtomicU64,
 }
@@ -86,8 +71,7 @@ impl Sweep {
             verdict: AtomicU8::new(UNDECIDED),
             reason: OnceLock::new(),
             finish,
-            outcome: OnceLock::new(),
-            ended: AtomicU64::new(0),
+            ending: Arc::default(),
             protected: AtomicU64::new(0),
         }
     }
@@ -310,9 +294,7 @@ impl Sweep {
             Outcome::GivenUp(reason.to_owned())
         };
         // Only the thread that saved the last piece comes here, so the outcome is not set yet.
-        let _ = self.outcome.set(outcome);
-        self.ended.store(1, SeqCst);
-        futex::wake_private(&self.ended);
+        self.ending.set(outcome);
     }
 
     fn conclude(&self) -> Outcome {
@@ -330,19 +312,17 @@ impl Sweep {
 
     /// Returns the state of the sweep.
     pub fn state(&self) -> Outcome {
-        self.outcome.get().cloned().unwrap_or(Outcome::Running)
+        self.ending.state()
     }
 
     /// Waits until the sweep has ended, for at most `timeout`. Returns its state.
     pub fn wait(&self, timeout: Duration) -> Outcome {
-        let end = deadline(timeout);
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            if self.ended.load(SeqCst) != 0 || left.is_zero() {
-                return self.state();
-            }
-            futex::wait_private(&self.ended, 0, left);
-        }
+        self.ending.wait(timeout)
+    }
+
+    /// Returns how the sweep ends, which does not need the sweep any more.
+    pub fn ending(&self) -> Arc<Ending> {
+        self.ending.clone()
     }
 }
 

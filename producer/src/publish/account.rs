@@ -25,9 +25,11 @@ impl Producer {
             bytes: copied * self.live.span.page_size as u64,
             lost: std::mem::take(&mut self.stream.lost),
             duration: start.elapsed(),
-            sweep: match visibility {
+            #[cfg(feature = "test-knobs")]
+            chunks: super::receipt::chunks(&visibility),
+            ending: match visibility {
                 Visibility::Immediate => None,
-                Visibility::Deferred(sweep) => Some(sweep),
+                Visibility::Deferred(sweep) => Some(sweep.ending()),
             },
         };
         self.account(&published);

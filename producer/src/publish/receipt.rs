@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use tcasm_core::capture::{Outcome, Sweep};
+use tcasm_core::capture::{Ending, Outcome};
 use tcasm_core::store::Skip;
+#[cfg(feature = "test-knobs")]
+use tcasm_core::store::Visibility;
 use thiserror::Error;
 
 /// A version that was published.
@@ -29,35 +31,37 @@ pub struct Published {
     pub lost: Vec<String>,
     /// How long the call took.
     pub duration: Duration,
-    pub(crate) sweep: Option<Arc<Sweep>>,
+    /// How the capture ends, if it goes on after the call.
+    pub(crate) ending: Option<Arc<Ending>>,
+    /// The chunks that are captured, and those that are assembled, after the call.
+    #[cfg(feature = "test-knobs")]
+    pub(crate) chunks: (Vec<usize>, Vec<usize>),
 }
 
 impl Published {
     /// Returns true if observers can see the version by now.
     pub fn is_visible(&self) -> bool {
-        self.sweep
-            .as_ref()
-            .is_none_or(|s| s.state() == Outcome::Saved)
+        let ending = self.ending.as_ref();
+        ending.is_none_or(|ending| ending.state() == Outcome::Saved)
     }
 
     /// Returns the chunks that are captured after the call. For tests.
     #[cfg(feature = "test-knobs")]
     pub fn chunks_deferred(&self) -> Vec<usize> {
-        let pieces = self.sweep.iter().flat_map(|s| s.changes());
-        pieces.map(|(chunk, _)| chunk).collect()
+        self.chunks.0.clone()
     }
 
     /// Returns the chunks that are assembled after the call. For tests.
     #[cfg(feature = "test-knobs")]
     pub fn chunks_assembled(&self) -> Vec<usize> {
-        self.sweep.iter().flat_map(|s| s.assembled()).collect()
+        self.chunks.1.clone()
     }
 
     /// Waits until observers can see the version, for at most `timeout`. Returns true if they can.
     /// It is an error if the capture was given up: the changes of the version are then in the next
     /// one.
     pub fn wait_visible(&self, timeout: Duration) -> Result<bool, GivenUp> {
-        match self.sweep.as_ref().map(|s| s.wait(timeout)) {
+        match self.ending.as_ref().map(|ending| ending.wait(timeout)) {
             None | Some(Outcome::Saved) => Ok(true),
             Some(Outcome::Running) => Ok(false),
             Some(Outcome::GivenUp(why)) => Err(GivenUp {
@@ -66,6 +70,16 @@ impl Published {
             }),
         }
     }
+}
+
+/// Returns the chunks of a version that are captured, and those that are assembled, after the call.
+#[cfg(feature = "test-knobs")]
+pub(super) fn chunks(visibility: &Visibility) -> (Vec<usize>, Vec<usize>) {
+    let Visibility::Deferred(sweep) = visibility else {
+        return Default::default();
+    };
+    let captured = sweep.changes().map(|(chunk, _)| chunk);
+    (captured.collect(), sweep.assembled().collect())
 }
 
 /// A version that never became visible.
