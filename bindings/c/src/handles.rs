@@ -6,13 +6,12 @@
 
 use crate::border::{Out, Plain};
 use crate::status::{Failure, TCASM_CLOSED, TCASM_FORKED, TCASM_INVALID_HANDLE};
-use arc_swap::{ArcSwapOption, Guard};
 use parking_lot::RwLock;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tcasm_core::sys::fork::Process;
+use tcasm_core::sys::per_process::PerProcess;
 
 /// A handle as C passes it.
 #[repr(transparent)]
@@ -58,44 +57,34 @@ const KINDS: u64 = 32;
 /// The serial number of the next object of any kind. A forked child goes on where its parent was.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// The objects of one kind.
-pub struct Table<T>(ArcSwapOption<Book<T>>);
+/// The objects of one kind. A forked child begins with none.
+pub struct Table<T>(PerProcess<Book<T>>);
 
 /// The objects of one kind in one process.
 struct Book<T> {
-    process: Process,
     /// Objects with smaller serial numbers are those of an ancestor of the process.
     first: u64,
-    objects: RwLock<HashMap<u64, Arc<T>>>,
+    objects: RwLock<BTreeMap<u64, Arc<T>>>,
 }
 
-impl<T> Table<T> {
+impl<T> Default for Book<T> {
+    fn default() -> Self {
+        Book {
+            first: NEXT.load(Ordering::SeqCst),
+            objects: RwLock::default(),
+        }
+    }
+}
+
+impl<T: Object> Table<T> {
     /// Makes a table without objects.
     pub(crate) const fn new() -> Self {
-        Table(ArcSwapOption::const_empty())
+        Table(PerProcess::new())
     }
 
     /// Returns the objects of this process.
-    fn book(&self) -> Arc<Book<T>> {
-        loop {
-            let book = self.0.load_full();
-            match &book {
-                Some(own) if own.process.is_current() => return own.clone(),
-                _ => self.begin(book),
-            }
-        }
-    }
-
-    /// Replaces the book of the parent, or none. The parent's is not dropped: another thread of the
-    /// parent may have been in the middle of changing it, and its objects are not this process's.
-    fn begin(&self, old: Option<Arc<Book<T>>>) {
-        let new = Arc::new(Book {
-            process: Process::current(),
-            first: NEXT.load(Ordering::SeqCst),
-            objects: RwLock::default(),
-        });
-        let before = self.0.compare_and_swap(&old, Some(new));
-        std::mem::forget(Guard::into_inner(before));
+    fn book(&'static self) -> &'static Book<T> {
+        self.0.get()
     }
 }
 
@@ -116,7 +105,7 @@ impl<T: Object> Handle<T> {
     pub fn get(self) -> Result<Arc<T>, Failure> {
         let book = T::table().book();
         let found = book.objects.read().get(&self.number()).cloned();
-        found.ok_or_else(|| self.missing(&book))
+        found.ok_or_else(|| self.missing(book))
     }
 
     /// Returns the object, or `None` if C passed null.
@@ -131,14 +120,21 @@ impl<T: Object> Handle<T> {
     pub fn remove(self) -> Result<Arc<T>, Failure> {
         let book = T::table().book();
         let found = book.objects.write().remove(&self.number());
-        found.ok_or_else(|| self.missing(&book))
+        found.ok_or_else(|| self.missing(book))
     }
 
     /// Takes all objects out of the table for which this holds.
     pub fn remove_all(gone: impl Fn(&T) -> bool) {
         let book = T::table().book();
         let mut objects = book.objects.write();
-        let removed: Vec<_> = objects.extract_if(|_, object| gone(object)).collect();
+        let mut removed = Vec::new();
+        objects.retain(|_, object| {
+            let gone = gone(object);
+            if gone {
+                removed.push(object.clone());
+            }
+            !gone
+        });
         drop(objects);
         // Dropped without the lock, because that may use the table.
         drop(removed);
