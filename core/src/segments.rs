@@ -112,8 +112,10 @@ impl Segment {
         self.note(unsafe { checked::write(bytes.as_ptr(), own.start, own.len()) })
     }
 
+    /// Remembers that the array could not be read or written. A kernel without memory says nothing
+    /// about the array.
     fn note(&self, done: io::Result<()>) -> io::Result<()> {
-        if done.is_err() {
+        if done.as_ref().is_err_and(|e| !checked::is_passing(e)) {
             self.unreadable.store(true, Relaxed);
         }
         done

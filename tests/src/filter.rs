@@ -1,4 +1,4 @@
-//! Seccomp filters, which make chosen system calls fail with EPERM.
+//! Seccomp filters, which make chosen system calls fail.
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_no_new_privs;
@@ -61,6 +61,11 @@ const ARGUMENTS: u32 = 16;
 pub fn refuse(calls: &[Refused]) -> io::Result<()> {
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
     install(calls, refuse, libc::SECCOMP_FILTER_FLAG_TSYNC)
+}
+
+/// Makes the calls fail with `error` in the calling thread, until it ends.
+pub fn fail_here(calls: &[Refused], error: Errno) -> io::Result<()> {
+    install(calls, libc::SECCOMP_RET_ERRNO | error as u32, 0)
 }
 
 /// Makes the kernel kill the process when the calling thread makes one of the calls.

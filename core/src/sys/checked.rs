@@ -11,6 +11,12 @@ pub fn allowed() -> io::Result<()> {
     unsafe { read(from.as_ptr().addr(), to.as_mut_ptr(), 1) }
 }
 
+/// Returns true if the kernel had no memory for an access or for tracking. That says nothing about
+/// the memory that was asked for.
+pub fn is_passing(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOMEM)
+}
+
 /// Copies `len` bytes at address `from` to `to`.
 ///
 /// # Safety

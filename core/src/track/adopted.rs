@@ -6,7 +6,8 @@
 //!
 //! An array is *gone* when a part of it was unmapped, moved or replaced by other memory. The kernel
 //! ends the registration of such memory, so a scan that asks for registered memory fails. `compare`
-//! notices only that nothing is mapped.
+//! notices only that nothing is mapped. An error of a kernel that has no memory at the moment says
+//! nothing about the array: it is compared in that version.
 
 use super::compare::Compare;
 use super::tracker::{Harvest, Span, TrackError, Tracker, failed};
@@ -230,9 +231,15 @@ impl Adopted {
             found.maybe.union(&self.edges);
         }
         let harvested = self.tracker.harvest(none, found);
-        match off(Guard::AdoptedGone) {
-            true => Ok(()),
-            false => harvested.and_then(|()| self.check_edges()),
+        if off(Guard::AdoptedGone) {
+            return Ok(());
+        }
+        match harvested {
+            Err(error) if checked::is_passing(&error.source) => {
+                found.maybe.insert_range(self.segment.whole());
+                self.check()
+            }
+            harvested => harvested.and_then(|()| self.check_edges()),
         }
     }
 
@@ -251,8 +258,12 @@ impl Adopted {
         let ends = [0, size - 1].map(|offset| self.segment.bytes.start + offset);
         for end in ends {
             // SAFETY: the byte is a local variable.
-            unsafe { checked::read(end, &raw mut byte, 1) }
-                .map_err(failed("reading its first and last byte"))?;
+            match unsafe { checked::read(end, &raw mut byte, 1) } {
+                Err(error) if !checked::is_passing(&error) => {
+                    return Err(failed("reading its first and last byte")(error));
+                }
+                _ => {}
+            }
         }
         match self.segment.was_unreadable() {
             true => Err(failed("copying it")(io::Error::from_raw_os_error(
