@@ -33,6 +33,16 @@ pub fn checkpoint_files(folder: PathBuf, name: Option<&str>) -> PyResult<Vec<Pat
     files.map_err(errors::checkpoint)
 }
 
+impl Drop for Checkpoint {
+    /// A forked child leaves the file to its parent. Closing it takes the lock of HDF5, which may
+    /// have been held when the process forked.
+    fn drop(&mut self) {
+        if !self.process.is_current() {
+            std::mem::forget(self.inner.get_mut().take());
+        }
+    }
+}
+
 #[pymethods]
 impl Checkpoint {
     #[new]

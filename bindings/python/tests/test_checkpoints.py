@@ -2,6 +2,7 @@
 tests/examples/simulation.rs."""
 
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -73,6 +74,27 @@ def test_forked_child_does_not_read_an_open_checkpoint(simulation, tmp_path):
     texts = texts_in_child(lambda: version["u"], version.release, lambda: version["u"])
     assert len(texts) == 2 and all("fork" in text for text in texts)
     check(version, 1)
+
+
+def test_forked_child_drops_a_checkpoint_without_the_lock_of_hdf5(simulation, tmp_path):
+    simulation.tell()
+    assert simulation.line() == "1"
+    held = [tcasm.open(tmp_path / "checkpoints").latest()]
+    path = held[0].path
+    stop = threading.Event()
+
+    def read():
+        with tcasm.open(path.parent).latest() as other:
+            while not stop.is_set():
+                other.read("u")
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(100):
+        assert texts_in_child(held.clear) == []
+    stop.set()
+    reader.join()
+    check(held[0], 1)
 
 
 def test_damaged_checkpoint_is_an_error(simulation, tmp_path):
