@@ -13,7 +13,7 @@ use tcasm_core::format::wire::{self, Answer};
 use tcasm_core::place::{check_name, lock_path, runtime_dir_is_chosen};
 use tcasm_core::sys::closer::{self, Untrusted};
 use tcasm_core::sys::mem::Mapping;
-use tcasm_core::sys::object::sealed_len;
+use tcasm_core::sys::object::sealed_len_of_pages;
 use tcasm_core::sys::owner::{Owner, owner};
 use tcasm_core::sys::process::Peer;
 use tcasm_core::sys::socket;
@@ -187,8 +187,8 @@ fn welcome(
     }
 }
 
-/// Checks the objects: they must be sealed and large enough, and there must be as many planes as
-/// the index says (I9).
+/// Checks the objects: they must be sealed, of ordinary pages and large enough, and there must be
+/// as many planes as the index says (I9).
 fn session(
     name: &str,
     stream: Untrusted<OwnedFd>,
@@ -203,7 +203,7 @@ fn session(
         return Err(bad("its welcome came without descriptors".into()));
     };
     let lease = Lease::open(lease.as_fd())?;
-    let len = sealed_len(index.as_fd()).map_err(|e| bad(format!("its index: {e}")))?;
+    let len = sealed_len_of_pages(index.as_fd()).map_err(|e| bad(format!("its index: {e}")))?;
     let index = Mapping::shared(index.as_fd(), len as usize, false)?;
     index.dont_fork_or_dump()?;
     let (layout, info) = {
@@ -227,7 +227,7 @@ fn check_planes(planes: &[OwnedFd], count: usize, bytes: u64) -> Result<(), Stri
         return Err(format!("it sent {} planes of {count}", planes.len()));
     }
     for plane in planes {
-        let len = sealed_len(plane.as_fd()).map_err(|e| format!("a plane: {e}"))?;
+        let len = sealed_len_of_pages(plane.as_fd()).map_err(|e| format!("a plane: {e}"))?;
         if len < bytes {
             return Err(format!("a plane has {len} bytes of {bytes}"));
         }

@@ -41,8 +41,8 @@ pub(crate) struct Session {
 /// Returns the words of an index that was mapped whole and checked to be sealed.
 #[allow(unsafe_code)]
 pub(crate) fn words(index: &Mapping) -> &[AtomicU64] {
-    // SAFETY: `attach` maps the index whole and readable, after `sealed_len` has shown that it
-    // cannot shrink.
+    // SAFETY: `attach` maps the index whole and readable, after `sealed_len_of_pages` has shown
+    // that it cannot shrink.
     unsafe { index.words() }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::format::protocol;
 use crate::sys::mem::{MapError, Mapping, page_size};
-use crate::sys::object::{Object, sealed_len};
+use crate::sys::object::{Object, sealed_len_of_pages};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,8 @@ pub enum LeaseError {
     /// The shared object of the lease cannot be created.
     #[error("cannot create a lease: {0}")]
     Create(io::Error),
-    /// The shared object that the producer sent cannot be examined, or is not sealed.
+    /// The shared object that the producer sent cannot be examined, is not sealed, or is of huge
+    /// pages.
     #[error("cannot open the lease that the producer sent: {0}")]
     Open(io::Error),
     /// The lease cannot be mapped.
@@ -57,7 +58,7 @@ impl Lease {
 
     /// Maps the lease that the producer sent.
     pub fn open(fd: BorrowedFd<'_>) -> Result<Lease, LeaseError> {
-        let len = sealed_len(fd).map_err(LeaseError::Open)?;
+        let len = sealed_len_of_pages(fd).map_err(LeaseError::Open)?;
         if len < page_size() as u64 {
             return Err(LeaseError::TooSmall { len });
         }
@@ -99,5 +100,24 @@ impl Lease {
     /// Returns true if the producer has revoked the lease.
     pub fn revoked(&self) -> bool {
         self.words()[REVOKED].load(Ordering::Acquire) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+
+    #[test]
+    fn lease_of_huge_pages_is_refused_before_it_is_mapped() {
+        let flags = MFdFlags::MFD_ALLOW_SEALING | MFdFlags::MFD_HUGETLB;
+        let huge = memfd_create("tcasm-lease", flags).unwrap();
+        nix::unistd::ftruncate(&huge, 2 << 20).unwrap();
+        fcntl(&huge, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK)).unwrap();
+        let error = Lease::open(huge.as_fd()).unwrap_err();
+        assert!(matches!(error, LeaseError::Open(_)), "{error}");
+        let (_, object) = Lease::create().unwrap();
+        Lease::open(object.as_fd()).unwrap();
     }
 }

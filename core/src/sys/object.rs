@@ -6,6 +6,7 @@ use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, SealFlag, fallocate, fcntl, op
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{Mode, fchmod};
+use nix::sys::statfs::{HUGETLBFS_MAGIC, fstatfs};
 use nix::unistd::{Whence, lseek};
 use std::fs::File;
 use std::io;
@@ -187,6 +188,18 @@ pub fn sealed_len(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(nix::sys::stat::fstat(fd)?.st_size as u64)
 }
 
+/// Does the same as [`sealed_len`] for an object that is mapped by the page. Fails if the object
+/// is of huge pages (hugetlbfs). A mapping of such an object has another size than was asked for,
+/// parts of it cannot be unmapped, and a load for which no huge page is left causes a SIGBUS.
+pub fn sealed_len_of_pages(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    if fstatfs(fd)?.filesystem_type() == HUGETLBFS_MAGIC {
+        return Err(io::Error::other(
+            "a shared object is of huge pages (hugetlbfs), not of ordinary ones",
+        ));
+    }
+    sealed_len(fd)
+}
+
 /// Reads `out.len()` bytes at `offset` of an object.
 pub fn read_at(fd: &OwnedFd, out: &mut [u8], offset: u64) -> io::Result<()> {
     // The file is a second owner of the descriptor during the call, and never closes it.
@@ -220,6 +233,19 @@ mod tests {
         assert_eq!(fcntl(&object.file, seal), Err(Errno::EPERM));
         let flags = fcntl(&object.file, FcntlArg::F_GETFD).unwrap();
         assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
+    }
+
+    #[test]
+    fn object_of_huge_pages_is_not_taken_for_one_of_pages() {
+        let flags = MFdFlags::MFD_ALLOW_SEALING | MFdFlags::MFD_HUGETLB;
+        let huge = memfd_create("tcasm-test", flags).unwrap();
+        nix::unistd::ftruncate(&huge, 2 << 20).unwrap();
+        fcntl(&huge, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK)).unwrap();
+        assert_eq!(sealed_len(huge.as_fd()).unwrap(), 2 << 20);
+        let error = sealed_len_of_pages(huge.as_fd()).unwrap_err().to_string();
+        assert!(error.contains("hugetlbfs"), "{error}");
+        let object = Object::create("tcasm-test", 8192).unwrap();
+        assert_eq!(sealed_len_of_pages(object.as_fd()).unwrap(), 8192);
     }
 
     #[test]
