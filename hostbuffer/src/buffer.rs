@@ -15,6 +15,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tcasm_core::place::Extent;
 use tcasm_core::sys::fork::Process;
+use tcasm_core::sys::per_process::PerProcess;
 use tcasm_core::sys::{socket, thread};
 
 /// How long [`HostBuffer::seal`] waits for the other processes.
@@ -242,8 +243,8 @@ fn ring(bell: &OwnedFd) {
 }
 
 /// The jobs whose buffers this process has. The locks of files know processes only, so a process
-/// must not have a buffer twice.
-static JOBS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// must not have a buffer twice. A forked child begins with an empty list.
+static JOBS: PerProcess<Mutex<BTreeSet<String>>> = PerProcess::new();
 
 /// The right of this process to one buffer of a job.
 #[derive(Debug)]
@@ -254,7 +255,7 @@ pub(crate) struct Once {
 
 impl Once {
     pub(crate) fn begin(job: &str) -> Result<Self, HostBufferError> {
-        let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = JOBS.get().lock().unwrap_or_else(PoisonError::into_inner);
         match jobs.insert(job.to_owned()) {
             true => Ok(Once {
                 job: job.to_owned(),
@@ -267,9 +268,9 @@ impl Once {
 
 impl Drop for Once {
     fn drop(&mut self) {
-        // In a forked child, the list may have been locked for ever at the moment of the fork.
+        // A forked child may have a buffer of its own of the same job.
         if self.process.is_current() {
-            let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut jobs = JOBS.get().lock().unwrap_or_else(PoisonError::into_inner);
             jobs.remove(&self.job);
         }
     }
@@ -279,6 +280,8 @@ impl Drop for Once {
 mod tests {
     use super::*;
     use nix::sys::signal::{SigSet, Signal};
+    use nix::sys::wait::{WaitStatus, waitpid};
+    use nix::unistd::{ForkResult, alarm, fork};
 
     #[test]
     fn bell_of_a_thread_that_has_ended_raises_no_signal() {
@@ -295,5 +298,29 @@ mod tests {
             SigSet::from_sigset_t_unchecked(pending.assume_init())
         };
         assert!(!pending.contains(Signal::SIGPIPE));
+    }
+
+    #[test]
+    #[allow(unsafe_code)]
+    fn forked_child_can_begin_a_buffer_while_a_thread_of_its_parent_has_the_list() {
+        let own = Once::begin("begun").unwrap();
+        let locked = JOBS.get().lock().unwrap();
+        // SAFETY: the child only begins a buffer and ends. The alarm ends it if it waits.
+        match unsafe { fork() }.unwrap() {
+            ForkResult::Child => {
+                alarm::set(20);
+                let other = Once::begin("other").is_ok();
+                drop(own);
+                // SAFETY: `_exit` ends the child at once, and runs no exit handlers of the parent.
+                unsafe { nix::libc::_exit(i32::from(other)) }
+            }
+            ForkResult::Parent { child } => {
+                let ended = waitpid(child, None).unwrap();
+                assert_eq!(ended, WaitStatus::Exited(child, 1));
+            }
+        }
+        drop(locked);
+        let twice = Once::begin("begun");
+        assert!(matches!(twice, Err(HostBufferError::Twice(_))));
     }
 }
