@@ -32,8 +32,11 @@ impl Regions {
 
     /// Returns the part of `rank`, counted from the beginning of the section.
     pub(crate) fn part(&self, rank: u32) -> Option<Range<usize>> {
-        let first = rank as usize * self.part;
-        (rank < self.ranks).then_some(first..first + self.part)
+        if rank >= self.ranks {
+            return None;
+        }
+        let first = self.part.checked_mul(rank as usize)?;
+        Some(first..first.checked_add(self.part)?)
     }
 }
 
@@ -123,5 +126,14 @@ mod tests {
         assert_eq!(Regions::new(0, 1), None);
         assert_eq!(Regions::new(1, 0), None);
         assert_eq!(Regions::new(1, usize::MAX), None);
+    }
+
+    #[test]
+    fn rank_whose_part_would_lie_beyond_all_addresses_has_none() {
+        let huge = Regions::new(3, usize::MAX / 2).unwrap();
+        assert!(huge.part(0).is_some() && huge.bytes().is_none());
+        for rank in [1, 2, 3, u32::MAX] {
+            assert_eq!(huge.part(rank), None, "rank {rank}");
+        }
     }
 }
