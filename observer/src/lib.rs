@@ -42,6 +42,7 @@ mod group;
 mod held;
 mod info;
 mod mappings;
+mod messages;
 mod observer;
 mod part;
 mod pin;

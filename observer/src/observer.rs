@@ -8,16 +8,14 @@ use crate::reservations::Reservations;
 use crate::session::Session;
 use crate::version::Version;
 use crate::windows::Windows;
-use nix::errno::Errno;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tcasm_core::format::wire::{self, ObserverRow, Request};
 use tcasm_core::place::{kept_path, socket_path};
+use tcasm_core::sys::futex;
 use tcasm_core::sys::time::deadline;
-use tcasm_core::sys::{futex, socket};
 
 /// The state of the stream of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +41,8 @@ pub struct Observer {
     seen: u64,
     /// The versions that `next` must not leave out: see `every_version`.
     pub(crate) reservations: Option<Reservations>,
-    subscribed: bool,
+    /// The producer was asked for notices.
+    pub(crate) subscribed: bool,
 }
 
 /// How long an attaching observer waits for the producer's answer.
@@ -119,7 +118,7 @@ impl Observer {
         })
     }
 
-    fn check(&self) -> Result<(), ObserveError> {
+    pub(crate) fn check(&self) -> Result<(), ObserveError> {
         if self.session.forked() {
             Err(ObserveError::Forked)
         } else {
@@ -272,85 +271,6 @@ impl Observer {
             }
             None => Ok(None),
         }
-    }
-
-    /// Returns a descriptor for poll, select and event loops. It becomes readable when something
-    /// happens. [`Observer::latest`], [`Observer::wait_newer`], [`Observer::next`] and
-    /// [`Observer::acknowledge`] read the notices, so that it is not readable any more.
-    ///
-    /// Several notices may become one, so look for all versions that exist: call
-    /// [`Observer::next`] with a timeout of zero until it returns [`ObserveError::NotReady`].
-    /// There is no notice of what happened before the first call, so look once between the first
-    /// call and waiting.
-    pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, ObserveError> {
-        self.check()?;
-        if !self.subscribed {
-            // If the producer is lost, the descriptor is readable for ever. An event loop needs to
-            // see that.
-            let _ = socket::send(&self.session.socket, &Request::Subscribe.encode(), &[]);
-            self.subscribed = true;
-            // The producer answers requests in order, so its answer to this one shows that it has
-            // subscribed this observer. No later notice is missed.
-            self.observers()?;
-        }
-        Ok(self.session.socket.as_fd())
-    }
-
-    /// Reads the notices that have come. Does nothing in a forked child, because they are the
-    /// parent's.
-    pub fn acknowledge(&mut self) {
-        let mut buffer = [0; 16];
-        while self.subscribed
-            && !self.session.forked()
-            && matches!(socket::receive_plain(&self.session.socket, &mut buffer), Ok(n) if n > 0)
-        {
-        }
-    }
-
-    /// Returns the observers that are attached, as the producer sees them, with the existing
-    /// versions that they pin. Returns none after its death.
-    pub fn observers(&mut self) -> Result<Vec<ObserverRow>, ObserveError> {
-        let rows = self.observers_within(ATTACH_TIMEOUT)?;
-        Ok(rows.unwrap_or_default())
-    }
-
-    /// Returns the same as [`observers`](Observer::observers), for callers that cannot wait.
-    /// Returns `None` if the producer does not answer in time (it may be stopped). An answer that
-    /// comes late may be taken for the answer to the next request.
-    pub fn observers_within(
-        &mut self,
-        timeout: Duration,
-    ) -> Result<Option<Vec<ObserverRow>>, ObserveError> {
-        self.check()?;
-        let deadline = deadline(timeout);
-        if socket::send(&self.session.socket, &Request::Observers.encode(), &[]).is_err() {
-            return Ok(None);
-        }
-        let mut buffer = vec![0; wire::REPLY_BYTES];
-        while socket::wait_readable(
-            &*self.session.socket,
-            deadline.saturating_duration_since(Instant::now()),
-        ) {
-            match socket::receive_plain(&self.session.socket, &mut buffer) {
-                Ok(0) => break,
-                Ok(n) => match wire::decode_rows(&buffer[..n]) {
-                    Some(rows) => return self.existing(rows).map(Some),
-                    None => continue, // a notice
-                },
-                Err(Errno::EAGAIN | Errno::EINTR) => continue,
-                Err(_) => break,
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns `rows` without the pins on versions that are not published yet.
-    fn existing(&self, mut rows: Vec<ObserverRow>) -> Result<Vec<ObserverRow>, ObserveError> {
-        let latest = self.session.index()?.latest()?;
-        for row in &mut rows {
-            row.pinned.retain(|n| *n <= latest);
-        }
-        Ok(rows)
     }
 
     /// Returns read-only descriptors of the region's index and planes, in this order. Another

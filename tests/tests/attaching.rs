@@ -2,6 +2,7 @@
 
 use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
+use tcasm_core::sys::socket;
 use tcasm_observer::Observer;
 use tcasm_tests::child::{DEADLINE, Received, poll_until};
 use tcasm_tests::hostile::HostileClient;
@@ -79,6 +80,64 @@ fn observers_that_give_up_on_a_stopped_producer_leave_nothing() {
     poll_until("nothing of them is left", || {
         (procfs::descriptors(producer.child.pid()).len() == before).then_some(())
     });
+}
+
+/// Lets a request of an observer time out, and returns when its answer waits in the socket.
+fn with_a_late_answer(name: &str, first: impl FnOnce(&mut Observer)) -> (Puppet, Observer) {
+    let mut producer = Puppet::start(PUPPET, runtime_dir());
+    producer.ok(&format!("create {name} pages=16"));
+    let mut observer = Observer::attach(name).unwrap();
+    first(&mut observer);
+    producer.child.stop();
+    let asked = observer.observers_within(Duration::from_millis(20));
+    assert_eq!(asked.unwrap(), None);
+    producer.child.signal(Signal::SIGCONT);
+    // The service has seen the request before it serves a second one of another connection.
+    let mut other = Observer::attach(name).unwrap();
+    (0..2).for_each(|_| drop(other.observers().unwrap()));
+    (producer, observer)
+}
+
+#[test]
+fn late_answer_is_not_taken_for_that_to_the_next_request() {
+    let name = name("late");
+    let (_producer, mut observer) = with_a_late_answer(&name, |_| ());
+    let _third = [
+        Observer::attach(&name).unwrap(),
+        Observer::attach(&name).unwrap(),
+    ];
+    assert_eq!(observer.observers().unwrap().len(), 3);
+}
+
+#[test]
+fn descriptor_is_quiet_after_a_late_answer_until_there_is_a_version() {
+    let name = name("late-quiet");
+    let subscribe = |observer: &mut Observer| drop(observer.descriptor().map(drop));
+    let (mut producer, mut observer) = with_a_late_answer(&name, subscribe);
+    let descriptor = observer.descriptor().unwrap();
+    let descriptor = descriptor.try_clone_to_owned().unwrap();
+    observer.acknowledge();
+    assert!(socket::is_quiet(&descriptor));
+    producer.ok("publish 1");
+    assert!(socket::wait_readable(&descriptor, DEADLINE));
+    observer.acknowledge();
+    assert!(observer.latest().is_ok());
+}
+
+#[test]
+fn descriptor_that_a_stopped_producer_gave_becomes_readable_when_it_goes_on() {
+    let name = name("late-subscribed");
+    let mut producer = Puppet::start(PUPPET, runtime_dir());
+    producer.ok(&format!("create {name} pages=16"));
+    let mut observer = Observer::attach(&name).unwrap();
+    producer.child.stop();
+    let descriptor = observer.descriptor().unwrap();
+    let descriptor = descriptor.try_clone_to_owned().unwrap();
+    assert!(socket::is_quiet(&descriptor));
+    // Nothing is published, but an event loop must look: something may have been, before the
+    // producer knew of the subscription.
+    producer.child.signal(Signal::SIGCONT);
+    assert!(socket::wait_readable(&descriptor, DEADLINE));
 }
 
 #[test]

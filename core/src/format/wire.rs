@@ -43,7 +43,7 @@ impl Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Request {
-    /// Asks for a [`NOTICE`] after each event, so that the connection becomes readable.
+    /// Asks for a [`NOTICE`] now and after each event, so that the connection becomes readable.
     Subscribe = 1,
     /// Asks for no more notices.
     Unsubscribe = 2,
@@ -66,10 +66,21 @@ impl Request {
     }
 }
 
-/// The first word of a notice, which says that the index shows a new event.
+/// The first word of a notice, which says that the index shows a new event, or that the observer is
+/// subscribed.
 pub const NOTICE: u64 = 1;
 /// The first word of a list of observers.
 pub const ROWS: u64 = 2;
+
+/// Returns a notice as a message.
+pub fn notice() -> Vec<u8> {
+    bytes(&[NOTICE])
+}
+
+/// Returns true if the message is a notice.
+pub fn is_notice(message: &[u8]) -> bool {
+    words(message) == Some([NOTICE])
+}
 
 /// Returns the observer's greeting.
 pub fn hello() -> Vec<u8> {
@@ -170,7 +181,7 @@ mod tests {
         #[test]
         fn bytes_from_outside_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = (Request::decode(&bytes), hello_version(&bytes));
-            let _ = (decode_answer(&bytes), decode_rows(&bytes));
+            let _ = (decode_answer(&bytes), decode_rows(&bytes), is_notice(&bytes));
         }
     }
 

@@ -161,7 +161,7 @@ impl Server {
     fn pass_notices(&mut self) {
         let _ = self.hub.wake.read();
         self.ring();
-        let notice = wire::NOTICE.to_le_bytes();
+        let notice = wire::notice();
         for c in self
             .connections
             .iter()
@@ -302,7 +302,12 @@ impl Server {
     }
 
     fn subscribe(&mut self, i: usize, on: bool) {
-        self.connections[i].subscribed = on;
+        let c = &mut self.connections[i];
+        c.subscribed = on;
+        if on {
+            // What happened before has no other notice. A full socket is readable without it.
+            let _ = socket::send(&c.socket, &wire::notice(), &[]);
+        }
     }
 
     fn rows(&self) -> Vec<ObserverRow> {
