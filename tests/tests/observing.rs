@@ -9,6 +9,7 @@ use tcasm_core::place::socket_path;
 use tcasm_core::sys::socket;
 use tcasm_observer::{AttachError, ObserveError, Observer, Status, Version};
 use tcasm_producer::{Buffer, Producer, Receipt};
+use tcasm_tests::child::poll_until;
 use tcasm_tests::{PublishVisible, name, on_all_trackers};
 
 type Bytes = Buffer<u8, ndarray::Ix1>;
@@ -107,6 +108,21 @@ fn with_no_room(name: &str) -> (Producer, Bytes, Observer, [Version; 2]) {
     step(&mut p, f, 2);
     let two = o.latest().unwrap();
     (p, f, o, [one, two])
+}
+
+#[test]
+fn observer_that_has_ended_its_sending_is_detached() {
+    let name = name("half-closed");
+    let (mut p, f, mut o, [held, newest]) = with_no_room(&name);
+    assert_eq!(step(&mut p, f, 3).version(), None, "both versions are held");
+    let socket = o.descriptor().unwrap().as_raw_fd();
+    nix::sys::socket::shutdown(socket, nix::sys::socket::Shutdown::Write).unwrap();
+    poll_until("its pins do not count any more", || {
+        (p.stats().observers == 0).then_some(())
+    });
+    assert_eq!(step(&mut p, f, 4).version(), Some(3));
+    assert_eq!(o.status().unwrap(), Status::Revoked);
+    drop((held, newest));
 }
 
 #[test]

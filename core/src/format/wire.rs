@@ -3,6 +3,10 @@
 //!
 //! The first two words of both greetings never change their meaning, so that programs of different
 //! releases can recognize each other.
+//!
+//! An observer detaches when it closes the connection or ends its sending (`shutdown`), or when its
+//! process ends. From then on its pins do not count. So a program must not shut down the socket of
+//! an observer that still has versions.
 
 use crate::format::layout::{LAYOUT_VERSION, MAGIC};
 
