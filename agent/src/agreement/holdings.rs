@@ -10,6 +10,10 @@ use std::sync::{Arc, Weak};
 /// is being published, and for one that others observe.
 pub(super) const SPARE: usize = 3;
 
+/// The least window with increments. They keep two steps pinned: the one that they build on, and
+/// the last one that was written, which may never be committed. One place is left for candidates.
+pub const WINDOW_FOR_INCREMENTS: usize = 3;
+
 /// The versions of one step of all local ranks, pinned.
 #[derive(Debug)]
 pub struct Held<P> {
@@ -161,6 +165,36 @@ impl<P> Holdings<P> {
         }
         if let Some(old) = std::mem::replace(&mut self.agreed, found) {
             self.used.push(Arc::downgrade(&old));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pins a step and makes it the agreed one. Returns `None` if there is no room for it.
+    fn agree(holdings: &mut Holdings<()>, step: u64) -> Option<Arc<Held<()>>> {
+        let run = RunId(1);
+        let of = Agreed { run, step };
+        if !holdings.make_room() {
+            return None;
+        }
+        holdings.add(of, ());
+        holdings.offer(run);
+        holdings.end_round(true, Some(of));
+        holdings.agreed().cloned()
+    }
+
+    #[test]
+    fn steps_go_on_after_an_increment_that_was_not_committed_if_the_window_is_wide_enough() {
+        for window in 1..=5 {
+            let mut holdings = Holdings::new(window, Guards::default());
+            let base = agree(&mut holdings, 100);
+            let written = agree(&mut holdings, 200);
+            let goes_on = (201..210).all(|step| agree(&mut holdings, step).is_some());
+            assert!(base.is_some() && written.is_some());
+            assert_eq!(goes_on, window >= WINDOW_FOR_INCREMENTS, "window {window}");
         }
     }
 }

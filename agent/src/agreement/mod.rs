@@ -43,4 +43,4 @@ pub use appointment::Rule;
 pub use decide::{APPOINT, Agreed, Appointed, Decider, Decision};
 pub use error::AgentError;
 pub use guards::{Guard, Guards};
-pub use holdings::Held;
+pub use holdings::{Held, WINDOW_FOR_INCREMENTS};

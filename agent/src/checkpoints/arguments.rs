@@ -73,7 +73,9 @@ pub struct CheckpointArguments {
         help_heading = "Checkpoints"
     )]
     pub drain_every: u16,
-    /// Writes what has changed only, where that may be. Keeps one more step pinned
+    /// Writes what has changed only, where that may be
+    ///
+    /// Keeps up to two more steps pinned. So the window must be at least 3.
     #[arg(long, requires = "fast", help_heading = "Checkpoints")]
     pub increments: bool,
 }

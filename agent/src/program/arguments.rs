@@ -74,6 +74,14 @@ impl Arguments {
         return "no checkpoints".to_owned();
     }
 
+    /// Returns true if checkpoints are increments where that may be.
+    pub(super) fn increments(&self) -> bool {
+        #[cfg(feature = "files")]
+        return self.checkpoints.increments;
+        #[cfg(not(feature = "files"))]
+        return false;
+    }
+
     /// Returns the settings of the agent.
     pub(super) fn settings(&self) -> Settings {
         Settings {

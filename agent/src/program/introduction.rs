@@ -1,6 +1,7 @@
 //! The agents compare their arguments before the first round: those that decide must be the same.
 
 use super::arguments::Arguments;
+use crate::agreement::WINDOW_FOR_INCREMENTS;
 use crate::transport::{Exchange, Suspicion};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use thiserror::Error;
 
 /// The least window with a relay: one step is being sent, one is what changes are against, and one
 /// is the next candidate.
-const RELAY_WINDOW: u8 = 3;
+const WINDOW_FOR_RELAY: usize = 3;
 
 /// The introduction of an agent to the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,7 @@ pub(super) struct Introduction {
     checkpoints: String,
     stay: bool,
     pub(super) relay: bool,
+    increments: bool,
     window: u8,
 }
 
@@ -40,13 +42,15 @@ pub(super) enum Differing {
     #[error("all agents have --relay; start one without it on each node with ranks")]
     OnlyRelays,
     #[error(
-        "agent {agent} on {host:?} has --window {window}, and a relay needs at least \
-         {RELAY_WINDOW}"
+        "agent {agent} on {host:?} has --window {window}, and {option} needs at least {least}; \
+         start all agents with --window {least} or more, and regions with three more versions"
     )]
     Window {
         agent: usize,
         host: String,
         window: u8,
+        option: &'static str,
+        least: usize,
     },
     #[error(
         "agent {agent} cannot be understood ({source}); start all agents with the same program"
@@ -69,6 +73,7 @@ impl Introduction {
             checkpoints: arguments.checkpoints(),
             stay: arguments.stay,
             relay: arguments.relay,
+            increments: arguments.increments(),
             window: arguments.window,
         }
     }
@@ -125,25 +130,38 @@ fn compare(all: &[Introduction]) -> Result<(), Differing> {
             }
         }
     }
-    check_relays(all)
+    check_relays(all)?;
+    check_windows(all)
 }
 
 fn check_relays(all: &[Introduction]) -> Result<(), Differing> {
-    if !all.iter().any(|other| other.relay) {
-        return Ok(());
+    match all.iter().all(|other| other.relay) {
+        true => Err(Differing::OnlyRelays),
+        false => Ok(()),
     }
-    if all.iter().all(|other| other.relay) {
-        return Err(Differing::OnlyRelays);
+}
+
+/// Checks that the windows have room for what is kept pinned besides candidates.
+fn check_windows(all: &[Introduction]) -> Result<(), Differing> {
+    let relay = all.iter().any(|other| other.relay);
+    let increments = all.iter().any(|other| other.increments);
+    let needs = [
+        (relay, "--relay", WINDOW_FOR_RELAY),
+        (increments, "--increments", WINDOW_FOR_INCREMENTS),
+    ];
+    for (_, option, least) in needs.into_iter().filter(|(given, ..)| *given) {
+        let narrow = |other: &Introduction| usize::from(other.window) < least;
+        if let Some(agent) = all.iter().position(narrow) {
+            return Err(Differing::Window {
+                agent,
+                host: all[agent].host.clone(),
+                window: all[agent].window,
+                option,
+                least,
+            });
+        }
     }
-    let narrow = all.iter().position(|other| other.window < RELAY_WINDOW);
-    match narrow {
-        None => Ok(()),
-        Some(agent) => Err(Differing::Window {
-            agent,
-            host: all[agent].host.clone(),
-            window: all[agent].window,
-        }),
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -173,6 +191,25 @@ mod tests {
         assert!(compare(&[first.clone(), relay.clone()]).is_ok());
         assert!(compare(&[relay.clone(), relay.clone()]).is_err());
         let narrow = told("c", &["heat", "--every", "10", "--window", "2"]);
-        assert!(compare(&[first, narrow, relay]).is_err());
+        let error = compare(&[first.clone(), narrow.clone(), relay]).unwrap_err();
+        assert!(
+            error.to_string().contains("--relay needs at least 3"),
+            "{error}"
+        );
+        assert!(compare(&[first.clone(), narrow.clone()]).is_ok());
+        let writes = |told: &Introduction| Introduction {
+            increments: true,
+            ..told.clone()
+        };
+        let error = compare(&[writes(&first), writes(&narrow)])
+            .unwrap_err()
+            .to_string();
+        let told = "agent 1 on \"c\" has --window 2, and --increments needs at least 3";
+        assert!(error.starts_with(told), "{error}");
+        let enough = Introduction {
+            window: 3,
+            ..writes(&narrow)
+        };
+        assert!(compare(&[writes(&first), enough]).is_ok());
     }
 }
