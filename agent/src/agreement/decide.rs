@@ -34,10 +34,10 @@ pub struct Decision {
     pub round: u64,
     /// All ranks took part, and are of one run.
     pub whole: bool,
-    /// The number of ranks of the job, if the result is whole.
-    pub ranks: Option<u64>,
     /// The newest step that all ranks have, if any is known since the agents were connected.
     pub agreed: Option<Agreed>,
+    /// The number of ranks of the agreed step. The next run may have another one.
+    pub ranks: Option<u64>,
     /// The step became the agreed one in this round.
     pub is_new: bool,
     /// The number of steps that the fastest rank was ahead of the agreed step.
@@ -66,6 +66,8 @@ pub struct Decider {
     guards: Guards,
     round: u64,
     agreed: Option<Agreed>,
+    /// The number of ranks of the agreed step.
+    ranks: Option<u64>,
     committed: Option<Agreed>,
     appointment: Option<Agreed>,
     /// A number of ranks, and the sum of the marks of so many.
@@ -80,6 +82,7 @@ impl Decider {
             guards,
             round: 0,
             agreed: None,
+            ranks: None,
             committed: None,
             appointment: None,
             marks: (0, 0),
@@ -104,8 +107,8 @@ impl Decider {
         let mut decision = Decision {
             round: self.round,
             whole: run.is_some(),
-            ranks: run.and_then(|_| result.ranks.only()),
             agreed: None,
+            ranks: None,
             is_new: false,
             lag: None,
             appointment: None,
@@ -119,7 +122,7 @@ impl Decider {
             self.commit(run, result);
             self.appoint(run, result, decision.appointed);
         }
-        decision.agreed = self.agreed;
+        (decision.agreed, decision.ranks) = (self.agreed, self.ranks);
         decision.lag = lag(self.agreed, run, result);
         decision.appointment = self.appointment.map(|a| a.step);
         decision.committed = self.committed;
@@ -152,7 +155,9 @@ impl Decider {
         };
         let newer = step.map(|step| Agreed { run, step });
         let newer = newer.filter(|newer| is_newer(*newer, self.agreed));
-        self.agreed = newer.or(self.agreed);
+        if newer.is_some() {
+            (self.agreed, self.ranks) = (newer, result.ranks.only());
+        }
         newer.is_some()
     }
 
@@ -195,4 +200,32 @@ fn is_newer(one: Agreed, other: Option<Agreed>) -> bool {
 fn lag(agreed: Option<Agreed>, run: Option<RunId>, result: &Offer) -> Option<u64> {
     let agreed = agreed.filter(|agreed| Some(agreed.run) == run)?;
     Some(result.newest.max.saturating_sub(agreed.step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::regions::{Roster, Span};
+
+    /// Returns the result of a round in which all ranks of a run have these steps.
+    fn result(run: u64, ranks: u32, held: &[u64]) -> Offer {
+        let roster = Roster::new(RunId(run), ranks, 0..ranks);
+        let newest = held.iter().copied().chain([1]).collect::<Span>();
+        Offer::of(&roster, newest, held.iter().copied())
+    }
+
+    #[test]
+    fn agreed_step_has_the_ranks_of_its_run_until_the_next_run_has_a_step() {
+        let mut decider = Decider::new(Rule::Never, Guards::default());
+        let mut decide = |result: Offer| {
+            let decision = decider.decide(&result);
+            let of = |agreed: Agreed| (agreed.run.0, agreed.step);
+            (decision.agreed.map(of), decision.ranks)
+        };
+        assert_eq!(decide(result(1, 4, &[])), (None, None));
+        assert_eq!(decide(result(1, 4, &[5])), (Some((1, 5)), Some(4)));
+        assert_eq!(decide(Offer::NOTHING), (Some((1, 5)), Some(4)));
+        assert_eq!(decide(result(2, 3, &[])), (Some((1, 5)), Some(4)));
+        assert_eq!(decide(result(2, 3, &[1])), (Some((2, 1)), Some(3)));
+    }
 }
