@@ -100,6 +100,28 @@ pub enum JobError {
         /// The nodes, and their errors.
         why: Vec<String>,
     },
+    /// Some nodes cannot write checkpoints, so none does.
+    #[error(
+        "no checkpoints of group {group:?} are written, because some nodes cannot take part: {}",
+        .why.join("; ")
+    )]
+    NotConnected {
+        /// The name of the group.
+        group: String,
+        /// The nodes, and their errors.
+        why: Vec<String>,
+    },
+    /// The manifest does not say that the job continues from an earlier step.
+    #[error(
+        "the job cannot continue from step {step}, because node 0 cannot enter that into the \
+         manifest: {why}"
+    )]
+    NotContinued {
+        /// The step.
+        step: u64,
+        /// The error of node 0.
+        why: String,
+    },
     /// Files that were lost could not be rebuilt.
     #[error("the lost files of step {step} could not be rebuilt: {}", .why.join("; "))]
     NotRebuilt {

@@ -27,7 +27,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `writer`, `committed` | the phases on one node |
+//! | `connect`, `writer`, `committed` | the phases on one node |
 //! | `base` | what the next increments build on |
 //! | `recover`, `returned` | its files after a start, and what a return to an earlier step does |
 //! | `find`, `job_checkpoint`, `load` | the newest checkpoint that can be read, and its values |
@@ -42,6 +42,7 @@ mod base;
 mod code;
 mod collective;
 mod committed;
+mod connect;
 mod error;
 mod find;
 mod hashed;

@@ -262,8 +262,18 @@ impl<M: Messages> JobWriter<M> {
         }))
     }
 
-    /// Copies files of this node that are on the slow tier only, and lists all as prepared.
+    /// Gives all nodes their files that are on the slow tier only. If one cannot have them, all get
+    /// the error.
     fn fetch(&mut self, steps: &Steps, step: u64) -> Result<(), JobError> {
+        let fetched = self.fetch_own(steps, step).map_err(|e| e.to_string());
+        let votes = gather(&mut self.messages, fetched)?;
+        let done: Result<Vec<()>, _> = broadcast(&mut self.messages, votes.map(whole))?;
+        done.map_err(|why| JobError::NotRebuilt { step, why })?;
+        Ok(())
+    }
+
+    /// Copies files of this node that are on the slow tier only, and lists all as prepared.
+    fn fetch_own(&mut self, steps: &Steps, step: u64) -> Result<(), JobError> {
         for part in chain(steps, step, self.node())
             .unwrap_or_default()
             .into_iter()

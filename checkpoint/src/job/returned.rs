@@ -11,10 +11,22 @@ impl<M: Messages> JobWriter<M> {
     /// Says that the job continues from `step`, so that later checkpoints do not count as newer
     /// ones. [`recover`](Self::recover) does this itself. All nodes call it.
     pub fn continue_from(&mut self, step: u64) -> Result<(), JobError> {
-        let next = step.saturating_add(1);
-        self.remove_from(next)?;
-        self.forget_from(next);
-        Ok(())
+        let removed = self.remove_for_all(step.saturating_add(1))?;
+        removed.map_err(|why| JobError::NotContinued { step, why })
+    }
+
+    /// Forgets `step` and later ones, if node 0 can enter that into the manifest. All nodes call
+    /// this, and get the same.
+    fn remove_for_all(&mut self, step: u64) -> Result<Result<(), String>, JobError> {
+        let first = match self.node() {
+            0 => Some(self.remove_from(step).map_err(|error| error.to_string())),
+            _ => None,
+        };
+        let removed: Result<(), String> = broadcast(&mut self.messages, first)?;
+        if removed.is_ok() {
+            self.forget_from(step);
+        }
+        Ok(removed)
     }
 
     /// Enters into the manifest, on node 0, that `step` and later ones are gone.
@@ -47,14 +59,51 @@ impl<M: Messages> JobWriter<M> {
                     .to_owned(),
             ));
         }
-        let first = match self.node() {
-            0 => Some(self.remove_from(step).map_err(|error| error.to_string())),
-            _ => None,
+        self.remove_for_all(step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::retention::Known;
+    use crate::job::{Channels, JobSettings, channels};
+    use std::path::Path;
+
+    /// Returns the error of a return to step 10 that node 0 cannot enter into the manifest.
+    fn fails(root: &Path, messages: Channels) -> JobError {
+        let dir = root.join(messages.node().to_string());
+        std::fs::create_dir(&dir).unwrap();
+        let settings = JobSettings::new("heat", dir, root);
+        let group = messages.node().to_string();
+        let mut writer = JobWriter::connect(settings, &group, messages).unwrap();
+        let known = Known {
+            base: None,
+            drained: false,
         };
-        let removed: Result<(), String> = broadcast(&mut self.messages, first)?;
-        if removed.is_ok() {
-            self.forget_from(step);
+        writer.known.insert(20, known);
+        if let Some(manifest) = &mut writer.manifest {
+            manifest.make_read_only();
         }
-        Ok(removed)
+        let error = writer.continue_from(10).unwrap_err();
+        assert!(writer.known.contains_key(&20), "all nodes know the same");
+        error
+    }
+
+    #[test]
+    fn return_to_a_step_that_node_0_cannot_note_is_an_error_on_all_nodes() {
+        let root = tempfile::tempdir().unwrap();
+        let errors: Vec<JobError> = std::thread::scope(|scope| {
+            let root = root.path();
+            let start = |messages| scope.spawn(move || fails(root, messages));
+            let threads: Vec<_> = channels(2).into_iter().map(start).collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        for error in errors {
+            assert!(
+                matches!(error, JobError::NotContinued { step: 10, .. }),
+                "{error}"
+            );
+        }
     }
 }

@@ -1,26 +1,23 @@
 //! The writer of one node. [`super`] describes the phases.
 
-use super::collective::{broadcast, gather};
+use super::collective::gather;
 use super::error::JobError;
 use super::hashed;
-use super::manifest::{self, Manifest};
+use super::manifest::Manifest;
 use super::messages::Messages;
 use super::names;
 use super::node_file::{Merged, NodeSnapshot, blocks};
 use super::parity_file::Header;
 use super::prepared::Prepared;
 use super::protect::{Set, protect};
-use super::record::{Commit, Event, FileEntry, Level, Part};
+use super::record::{Commit, Event, FileEntry, Part};
 use super::retention::Known;
 use super::scheme::Redundancy;
-use super::sets::sets;
 use super::settings::JobSettings;
 use crate::error::WriteError;
-use crate::file::{Lock, atomic};
+use crate::file::Lock;
 use crate::format::description::Base;
-use crate::format::names::usable;
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use tcasm_core::field::FieldTable;
@@ -39,7 +36,7 @@ pub type Changed<'c> = dyn Fn(u32, &str) -> Vec<Range<u64>> + 'c;
 pub struct JobWriter<M> {
     pub(super) settings: JobSettings,
     pub(super) messages: M,
-    sets: Vec<Vec<usize>>,
+    pub(super) sets: Vec<Vec<usize>>,
     /// The manifest, on node 0.
     pub(super) manifest: Option<Manifest>,
     pub(super) prepared: Prepared,
@@ -48,12 +45,12 @@ pub struct JobWriter<M> {
     /// The number of commits since the last checkpoint was drained, kept or not.
     pub(super) undrained: usize,
     /// The part that was prepared last, and is not known to be committed.
-    pending: Option<Last>,
+    pub(super) pending: Option<Last>,
     /// The part that was committed last, which the next increment builds on.
     pub(super) last: Option<Last>,
-    _lock: Lock,
+    pub(super) _lock: Lock,
     /// The lock of the manifest, on node 0.
-    _slow_lock: Option<Lock>,
+    pub(super) _slow_lock: Option<Lock>,
 }
 
 /// A part of this node, and the fields of its file.
@@ -63,72 +60,6 @@ pub(super) struct Last {
 }
 
 impl<M: Messages> JobWriter<M> {
-    /// Connects the nodes of a job. `failure_group` is the name of what fails together with this
-    /// node: the node itself, its rack, or its power supply. Nodes protect only nodes of other
-    /// failure groups.
-    ///
-    /// Fails if another process writes the checkpoints of this node or the manifest of the group,
-    /// or if the local folder has files that belong to another manifest.
-    pub fn connect(
-        settings: JobSettings,
-        failure_group: &str,
-        mut messages: M,
-    ) -> Result<Self, JobError> {
-        if !usable(&names::node(&settings.group, messages.node())) {
-            return Err(WriteError::Name(settings.group).into());
-        }
-        let (slow_lock, manifest) = match messages.node() {
-            0 => {
-                let (slow, mode) = (&settings.slow, settings.options.mode);
-                // Another job of this name may have other local folders, but not this manifest.
-                let lock = Lock::take(slow, &names::manifest(&settings.group), mode)?;
-                let manifest = Manifest::open(slow, &settings.group, mode)?;
-                (Some(lock), Some(manifest))
-            }
-            _ => (None, None),
-        };
-        let groups = gather(&mut messages, failure_group.to_owned())?;
-        let groups: Vec<String> = broadcast(&mut messages, groups)?;
-        let least = settings.redundancy.least_nodes();
-        let sets = sets(&groups, settings.set_size.max(least), least)?;
-        let node = messages.node();
-        let name = names::node(&settings.group, node);
-        let lock = Lock::take(&settings.local, &name, settings.options.mode)?;
-        let contents = manifest::read(&settings.slow, &settings.group)?;
-        let mut prepared = Prepared::read(&settings.local, &settings.group, node)?;
-        if prepared.manifest != contents.created && !prepared.parts.is_empty() {
-            return Err(JobError::OtherManifest {
-                dir: settings.local,
-                node,
-                group: settings.group,
-            });
-        }
-        prepared.manifest = contents.created;
-        let known = contents.steps.iter().map(|(step, found)| {
-            // Some nodes may have written increments and others not. All keep the same steps.
-            let base = found.commit.parts.iter().find_map(|part| part.base);
-            let drained = found.level == Level::Drained;
-            (*step, Known { base, drained })
-        });
-        let mut writer = JobWriter {
-            known: known.collect(),
-            undrained: contents.undrained,
-            settings,
-            messages,
-            sets,
-            manifest,
-            prepared,
-            pending: None,
-            last: None,
-            _lock: lock,
-            _slow_lock: slow_lock,
-        };
-        writer.remove_temporary_files();
-        // Node 0 changes the manifest when all have read the same.
-        gather(&mut writer.messages, ())?;
-        Ok(writer)
-    }
-
     /// Returns the number of this node.
     pub fn node(&self) -> usize {
         self.messages.node()
@@ -364,29 +295,6 @@ impl<M: Messages> JobWriter<M> {
     /// Takes the part of `step` that was prepared here, which is committed now.
     pub(super) fn take_pending(&mut self, step: u64) -> Option<Last> {
         self.pending.take().filter(|last| last.part.step == step)
-    }
-
-    /// Removes what a killed writer of this node has left half-written, on both tiers.
-    fn remove_temporary_files(&mut self) {
-        if !self._lock.is_held() {
-            return;
-        }
-        let (group, node) = (&self.settings.group, self.node());
-        let own = |file: &str| {
-            names::step_of(group, node, file).is_some()
-                || file == names::prepared(group, node)
-                || (node == 0 && names::is_vtkhdf(group, file))
-        };
-        let tiers = [&self.settings.local, &self.settings.slow];
-        for path in tiers.into_iter().flat_map(|dir| files(dir)) {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if atomic::is_temporary(&name, own)
-                && let Err(error) = std::fs::remove_file(&path)
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                tracing::warn!("cannot remove {path:?}: {error}");
-            }
-        }
     }
 }
 
