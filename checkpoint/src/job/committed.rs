@@ -44,6 +44,32 @@ impl<M: Messages> JobWriter<M> {
         drained
     }
 
+    /// Notes the step that was prepared last if it is committed and no round has shown that: the
+    /// job was started again meanwhile, and the rounds are those of the next run. All nodes call
+    /// this before they prepare another step.
+    pub(super) fn settle(&mut self) -> Result<(), JobError> {
+        let own = (self.node() == 0).then(|| self.unnoted());
+        let step: Option<u64> = broadcast(&mut self.messages, own)?;
+        let noted = step.map_or(Ok(()), |step| self.committed(step));
+        self.pending = None;
+        match noted {
+            Err(JobError::Lost(error)) => Err(error.into()),
+            Err(error) => {
+                tracing::warn!("after the commit of step {step:?}: {error}");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Returns the step that was prepared last, if the manifest has it, on node 0.
+    fn unnoted(&self) -> Option<u64> {
+        let part = &self.pending.as_ref()?.part;
+        let found = self.manifest.as_ref()?.contents().steps.get(&part.step)?;
+        let committed = found.commit.part(part.node)?;
+        (committed.id == part.id).then_some(part.step)
+    }
+
     /// Copies a step to the slow tier on all nodes. It is drained when all have done so.
     fn drain(&mut self, step: u64) -> Result<(), JobError> {
         let copied = self.copy(step).map_err(|e| e.to_string());

@@ -88,7 +88,7 @@ impl<M: Messages> JobWriter<M> {
         of: &NodeSnapshot<'_>,
         changed: Option<&Changed<'_>>,
     ) -> Result<(), JobError> {
-        self.pending = None;
+        self.settle()?;
         if let Err(why) = self.make_way_for(of.step)? {
             let why = vec![why];
             return Err(JobError::NotPrepared { step: of.step, why });
@@ -121,7 +121,7 @@ impl<M: Messages> JobWriter<M> {
     /// Takes the place of [`prepare`](Self::prepare) on a node that cannot do it, so that the
     /// others do not wait for it. The step is not committed. Always returns an error.
     pub fn refuse(&mut self, step: u64, why: String) -> Result<(), JobError> {
-        self.pending = None;
+        self.settle()?;
         if let Err(why) = self.make_way_for(step)? {
             let why = vec![why];
             return Err(JobError::NotPrepared { step, why });

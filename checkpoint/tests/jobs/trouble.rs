@@ -2,7 +2,7 @@
 
 use crate::world::{World, run, run_steps};
 use std::fs;
-use tcasm_checkpoint::job::{JobError, JobWriter, Redundancy, channels, committed};
+use tcasm_checkpoint::job::{JobCheckpoint, JobError, JobWriter, Redundancy, channels, committed};
 
 #[test]
 fn step_that_a_node_cannot_write_is_not_committed_and_the_next_one_is() {
@@ -272,6 +272,26 @@ fn all_nodes_learn_which_node_cannot_take_part_and_why() {
     }
     fs::rename(&away, &folder).unwrap();
     run_steps(&world, &[10]);
+}
+
+#[test]
+fn committed_step_that_no_round_has_shown_is_known_when_the_next_one_is_prepared() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor);
+    let done = run(&world, |node| {
+        node.prepare(10).unwrap();
+        // The next run comes to the same step. There is no other one, so its files must stay.
+        let error = node.prepare(10).unwrap_err().to_string();
+        assert!(error.contains("it is committed already"), "{error}");
+        assert!(node.step(20).unwrap());
+    });
+    assert_eq!(done, [Some(()); 2]);
+    let steps = committed(&world.slow(), "heat").unwrap();
+    let steps: Vec<u64> = steps.iter().map(|found| found.commit.step).collect();
+    assert_eq!(steps, [10, 20]);
+    for step in steps {
+        world.check(&JobCheckpoint::find("heat", &world.places(), Some(step)).unwrap());
+    }
 }
 
 #[test]

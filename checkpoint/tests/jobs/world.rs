@@ -233,6 +233,19 @@ pub struct Node {
 impl Node {
     /// Prepares a step, and learns by a round whether all nodes have prepared it.
     pub fn step(&mut self, step: u64) -> Result<bool, JobError> {
+        let prepared = self.prepare(step);
+        if let Err(JobError::Lost(lost)) = prepared {
+            return Err(lost.into());
+        }
+        let all = self.round(prepared.is_ok())?;
+        if all {
+            self.writer.committed(step)?;
+        }
+        prepared.map(|()| all)
+    }
+
+    /// Prepares a step.
+    pub fn prepare(&mut self, step: u64) -> Result<(), JobError> {
         let (world, node) = (&self.world, self.writer.node() as u32);
         let ranks = node * world.ranks_per_node..(node + 1) * world.ranks_per_node;
         let states: Vec<(u32, State)> = ranks.map(|rank| (rank, world.state(step, rank))).collect();
@@ -260,18 +273,10 @@ impl Node {
             let older = older(rank).unwrap();
             changed_pages(&older.bytes[field], &new.bytes[field])
         };
-        let prepared = match base {
+        match base {
             Some(_) => self.writer.prepare(&snapshot, Some(&changed)),
             None => self.writer.prepare(&snapshot, None),
-        };
-        if let Err(JobError::Lost(lost)) = prepared {
-            return Err(lost.into());
         }
-        let all = self.round(prepared.is_ok())?;
-        if all {
-            self.writer.committed(step)?;
-        }
-        prepared.map(|()| all)
     }
 
     /// Returns true if all nodes say so.
