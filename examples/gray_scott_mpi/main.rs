@@ -52,7 +52,7 @@ fn main() -> Outcome {
     let mut step = 0;
     if let [slow, nodes @ ..] = &args.restart[..] {
         let fields = [("u", halo.inner(&mut u)), ("v", halo.inner(&mut v))];
-        step = restart::read(&args.name, (slow, nodes), planes, fields)?;
+        step = restart::read(&world, &args.name, (slow, nodes), planes, fields)?;
     }
     halo.exchange(u);
     halo.exchange(v);

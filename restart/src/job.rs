@@ -210,40 +210,78 @@ impl State for RankState<'_> {
 }
 
 /// Continues the ranks of a job.
+///
+/// The region becomes that of the same rank in the checkpoint, with the name and all other settings
+/// of the builder, to which `group` was given. With another number of ranks this fails: define the
+/// fields, and [load](crate::Load) a [`RankState::for_blocks`].
 pub trait ContinueJob: Sized {
     /// Continues this rank from the newest committed checkpoint of its job of which every block can
-    /// be read, or begins a new region if none was ever committed. All ranks must get the same
-    /// `places`, so that they continue from the same step.
-    ///
-    /// The region becomes that of the same rank in the checkpoint, with the name and all other
-    /// settings of the builder, to which `group` was given. With another number of ranks this
-    /// fails: define the fields, and [load](crate::Load) a [`RankState::for_blocks`].
+    /// be read, or begins a new region if none was ever committed. All ranks that are given the
+    /// same `places` continue from the same step, or get an error: the first one that comes chooses
+    /// it ([`JobCheckpoint::find_together`]). So each start of the job must be a run of another
+    /// name, and all ranks must be able to write into the slow folder.
     fn restore_job_or_begin(self, group: &Group, places: &Places) -> Result<Start, RestoreError>;
+
+    /// Continues this rank from the checkpoint of this very step. This is for ranks that can talk
+    /// to each other: one of them [finds](JobCheckpoint::find) the step and gives it to the others.
+    /// So no rank writes anything.
+    fn restore_job_at(
+        self,
+        group: &Group,
+        places: &Places,
+        step: u64,
+    ) -> Result<Restored, RestoreError>;
 }
 
 impl ContinueJob for Builder {
     fn restore_job_or_begin(self, group: &Group, places: &Places) -> Result<Start, RestoreError> {
-        let suffix = format!(".{}", group.rank());
-        let name = self.name().strip_suffix(&suffix).unwrap_or(self.name());
-        let job = match JobCheckpoint::find(name, places, None) {
-            Err(JobError::NoneCommitted { .. }) => return Ok(Start::New(self.create()?)),
-            found => found?,
-        };
-        if job.ranks() != group.ranks() {
-            return Err(RestoreError::OtherRanks {
-                group: job.group().to_owned(),
-                step: job.step(),
-                stored: job.ranks(),
-                asked: group.ranks(),
-            });
+        let member = group.member(group_of(&self, group));
+        match JobCheckpoint::find_together(places, &member)? {
+            None => Ok(Start::New(self.create()?)),
+            Some(job) => restore(self, group, places, &job).map(Start::Restored),
         }
-        let state = RankState::of(&job, group.rank())?;
-        let from = job.paths().next().unwrap_or(&places.slow).to_owned();
-        Ok(Start::Restored(Restored {
-            producer: rebuild(self, &state)?,
-            stamp: state.stamp,
-            from,
-            passed_over: Vec::new(),
-        }))
     }
+
+    fn restore_job_at(
+        self,
+        group: &Group,
+        places: &Places,
+        step: u64,
+    ) -> Result<Restored, RestoreError> {
+        let job = JobCheckpoint::find_at(group_of(&self, group), places, step)?;
+        restore(self, group, places, &job)
+    }
+}
+
+/// Returns the name of the group that the region of a builder belongs to.
+fn group_of<'b>(builder: &'b Builder, group: &Group) -> &'b str {
+    let suffix = format!(".{}", group.rank());
+    builder
+        .name()
+        .strip_suffix(&suffix)
+        .unwrap_or(builder.name())
+}
+
+fn restore(
+    builder: Builder,
+    group: &Group,
+    places: &Places,
+    job: &JobCheckpoint,
+) -> Result<Restored, RestoreError> {
+    if job.ranks() != group.ranks() {
+        return Err(RestoreError::OtherRanks {
+            group: job.group().to_owned(),
+            step: job.step(),
+            stored: job.ranks(),
+            asked: group.ranks(),
+        });
+    }
+    let state = RankState::of(job, group.rank())?;
+    let from = job.paths().next().unwrap_or(&places.slow).to_owned();
+    Ok(Restored {
+        producer: rebuild(builder, &state)?,
+        stamp: state.stamp,
+        from,
+        passed_over: Vec::new(),
+    })
 }

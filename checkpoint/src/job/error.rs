@@ -100,6 +100,42 @@ pub enum JobError {
         /// The nodes, and their errors.
         why: Vec<String>,
     },
+    /// The file with what the ranks of a run continue from is of another start of the job.
+    #[error(
+        "{path:?} says what the ranks of a run continue from, but not those of this start: {what}; \
+         give each start of the job another name (TCASM_RUN), and start all ranks anew"
+    )]
+    OtherStart {
+        /// The file.
+        path: PathBuf,
+        /// What shows it.
+        what: String,
+    },
+    /// The ranks cannot share the step that they continue from.
+    #[error(
+        "the ranks of group {group:?} cannot share what they continue from: {why}; make the slow \
+         folder writable for all of them, or let one rank choose, and give its step to the others \
+         (restore_job_at)"
+    )]
+    NotShared {
+        /// The name of the group.
+        group: String,
+        /// The error.
+        why: String,
+    },
+    /// The step that the ranks continue from is not committed any more.
+    #[error(
+        "the ranks of group {group:?} continue from step {step}, which is not committed in {dir:?} \
+         any more; start all ranks anew"
+    )]
+    StepGone {
+        /// The name of the group.
+        group: String,
+        /// The step.
+        step: u64,
+        /// The folder of the manifest.
+        dir: PathBuf,
+    },
     /// Some nodes cannot write checkpoints, so none does.
     #[error(
         "no checkpoints of group {group:?} are written, because some nodes cannot take part: {}",

@@ -1,5 +1,6 @@
 //! Finds the newest checkpoint of which every block can be read, and rebuilds what was lost.
 
+use super::choice::ChoiceFile;
 use super::error::JobError;
 use super::hashed;
 use super::job_checkpoint::JobCheckpoint;
@@ -12,6 +13,7 @@ use crate::tier::copy::{Pace, copy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use tcasm_core::group::Member;
 
 /// Where the files of a job's checkpoints may be.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ pub struct Places {
     /// The folder in which lost files are rebuilt, one of `locals` for example. Without it only
     /// checkpoints are used whose files are all there.
     pub rebuild_in: Option<PathBuf>,
-    /// The permissions of rebuilt files.
+    /// The permissions of rebuilt files, and of the file by which the ranks of a run choose.
     pub mode: Mode,
 }
 
@@ -77,6 +79,44 @@ pub fn committed(slow: &Path, group: &str) -> Result<Vec<Committed>, JobError> {
 }
 
 impl JobCheckpoint {
+    /// Opens the checkpoint that rank `member` of a job continues from, or returns `None` if it
+    /// begins anew, because nothing was ever committed. All ranks of a run get the same, once each,
+    /// or an error: the first one [finds](Self::find) the newest checkpoint of which every block
+    /// can be read, and enters its step into a file beside the manifest.
+    ///
+    /// Each start of the job needs a run of another name. A job of one rank needs none, and has no
+    /// such file. Errors mean that all ranks must be started anew.
+    pub fn find_together(places: &Places, member: &Member) -> Result<Option<Self>, JobError> {
+        let group = &member.group;
+        if member.ranks <= 1 {
+            return newest(group, places);
+        }
+        let manifest = manifest::read(&places.slow, group)?.created;
+        let mut found = None;
+        let file = ChoiceFile::new((&places.slow, places.mode), member, manifest);
+        let choice = file.take(|| {
+            found = newest(group, places)?;
+            Ok(found.as_ref().map(JobCheckpoint::step))
+        })?;
+        let Some(step) = choice.step else {
+            return Ok(None);
+        };
+        match found.filter(|found| found.step() == step) {
+            Some(found) => Ok(Some(found)),
+            None => Self::find_at(group, places, step).map(Some),
+        }
+    }
+
+    /// Opens the committed checkpoint of `group` of this very step, which another rank has chosen.
+    pub fn find_at(group: &str, places: &Places, step: u64) -> Result<Self, JobError> {
+        match Self::find(group, places, Some(step)) {
+            Err(JobError::NoneCommitted { group, dir }) => {
+                Err(JobError::StepGone { group, step, dir })
+            }
+            found => found,
+        }
+    }
+
     /// Opens the newest committed checkpoint of `group` of which every block can be read, or that
     /// of `step`. [`passed_over`](Self::passed_over) tells which newer ones could not be used.
     ///
@@ -106,6 +146,14 @@ impl JobCheckpoint {
             }),
             false => Err(JobError::NoneUsable { group, why }),
         }
+    }
+}
+
+/// Opens the newest checkpoint that can be read, or returns `None` if nothing was ever committed.
+fn newest(group: &str, places: &Places) -> Result<Option<JobCheckpoint>, JobError> {
+    match JobCheckpoint::find(group, places, None) {
+        Err(JobError::NoneCommitted { .. }) => Ok(None),
+        found => found.map(Some),
     }
 }
 

@@ -31,6 +31,7 @@
 //! | `base` | what the next increments build on |
 //! | `recover`, `returned` | its files after a start, and what a return to an earlier step does |
 //! | `find`, `job_checkpoint`, `load` | the newest checkpoint that can be read, and its values |
+//! | `choice` | what all ranks of a run continue from |
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
 //! | `scheme`, `code`, `parity_file`, `sets` | stripes, codes, the file of parity, sets of nodes |
 //! | `manifest`, `prepared`, `record` | lines about what is committed and prepared |
@@ -39,6 +40,7 @@
 //! | `vtkhdf` | the file for ParaView |
 
 mod base;
+mod choice;
 mod code;
 mod collective;
 mod committed;

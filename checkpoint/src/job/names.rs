@@ -6,6 +6,7 @@
 //! heat.node3_00000110.increment.h5      what has changed in them
 //! heat.node3_00000100.parity            the parity that node 3 has of other nodes' files
 //! heat.node3.prepared                   what node 3 has prepared
+//! heat.0123456789abcdef.continued       what the ranks of a run continue from, on the slow tier
 //! heat_00000100.job.vtkhdf              for ParaView, beside the node files
 //! .heat.job.tcasm-lock                  locked by node 0 while it writes the manifest
 //! .heat.node3.tcasm-lock                locked by node 3, on its own tier
@@ -13,6 +14,7 @@
 
 use crate::format::names::{self, Form};
 use crate::options::Layout;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns the file name of the manifest.
 pub fn manifest(group: &str) -> String {
@@ -41,6 +43,20 @@ pub fn parity(group: &str, number: usize, step: u64) -> String {
 /// Returns the file name of the list of what a node has prepared.
 pub fn prepared(group: &str, number: usize) -> String {
     format!("{}.prepared", node(group, number))
+}
+
+/// Returns the file name of what the ranks of a run continue from. Names of runs may have any
+/// characters, so a hash stands for them.
+pub fn choice(group: &str, run: &str) -> String {
+    format!("{group}.{:016x}.continued", xxh3_64(run.as_bytes()))
+}
+
+/// Returns true if `file` has such a name, for any run of the group.
+pub fn is_choice(group: &str, file: &str) -> bool {
+    let run = file
+        .strip_prefix(group)
+        .and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".continued"));
+    run.is_some_and(|run| run.len() == 16 && run.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// Returns the name of the file for ParaView.
@@ -95,6 +111,9 @@ mod tests {
             assert_eq!(step_of("a.b", 3, &other), None, "{other}");
         }
         assert_eq!(names::parse(&vtkhdf("a", 1)), None);
+        assert!(is_choice("a.b", &choice("a.b", "run/7")));
+        assert!(!is_choice("a", &choice("a.b", "")) && !is_choice("a", "a.7.continued"));
+        assert_ne!(choice("a", "1"), choice("a", "2"));
         assert!(is_vtkhdf("a_b", &vtkhdf("a_b", 123_456_789_012)));
         assert!(!is_vtkhdf("a", &vtkhdf("a_b", 1)) && !is_vtkhdf("a", "a_1.job.vtkhdf"));
     }

@@ -8,5 +8,6 @@ mod losses;
 mod meshes;
 mod paraview;
 mod ranks;
+mod together;
 mod trouble;
 mod world;

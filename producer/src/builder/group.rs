@@ -73,6 +73,17 @@ impl Group {
             ..self
         }
     }
+
+    /// Returns this member of the group called `name`, with all that its region tells of it.
+    pub fn member(&self, name: &str) -> Member {
+        Member {
+            group: name.to_owned(),
+            rank: self.rank,
+            ranks: self.ranks,
+            local_ranks: self.local_ranks,
+            run: self.run.clone(),
+        }
+    }
 }
 
 impl Builder {
@@ -90,13 +101,7 @@ impl Builder {
     /// ranks have addresses of their own: `.extent(part)`.
     #[must_use]
     pub fn group(mut self, group: Group) -> Self {
-        let member = Member {
-            group: self.member.map_or(self.name, |member| member.group),
-            rank: group.rank,
-            ranks: group.ranks,
-            local_ranks: group.local_ranks,
-            run: group.run,
-        };
+        let member = group.member(&self.member.map_or(self.name, |member| member.group));
         self.name = member.region();
         self.member = Some(member);
         self

@@ -179,20 +179,20 @@ fn rank_continues_with_all_of_its_region_or_begins() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
     make_folders(root);
-    let builder = |ranks| {
-        let group = Group::new(4, ranks).run("next");
+    let builder = |run, ranks| {
+        let group = Group::new(4, ranks).run(run);
         let builder = Producer::builder("heat")
             .group(group.clone())
             .capacity(1 << 20);
         (group, builder)
     };
-    let (group, first) = builder(RANKS);
+    let (group, first) = builder("0", RANKS);
     let begun = first.restore_job_or_begin(&group, &places(root)).unwrap();
     assert!(matches!(begun, Start::New(_)));
     drop(begun);
     let mut nodes = start(root, "first", 5);
     assert!(nodes.iter_mut().all(|node| node.wait().unwrap().success()));
-    let (group, again) = builder(RANKS);
+    let (group, again) = builder("1", RANKS);
     let Start::Restored(restored) = again.restore_job_or_begin(&group, &places(root)).unwrap()
     else {
         panic!("it begins");
@@ -215,7 +215,15 @@ fn rank_continues_with_all_of_its_region_or_begins() {
         );
     }
     drop(producer);
-    let (group, other) = builder(RANKS + 1);
+    let (group, again) = builder("2", RANKS);
+    let at = |step| again.clone().restore_job_at(&group, &places(root), step);
+    assert_eq!(at(4).unwrap().stamp.step, 4);
+    let gone = at(6).unwrap_err();
+    assert!(
+        matches!(gone, RestoreError::Job(JobError::StepGone { step: 6, .. })),
+        "{gone}"
+    );
+    let (group, other) = builder("3", RANKS + 1);
     let error = other
         .restore_job_or_begin(&group, &places(root))
         .unwrap_err();

@@ -1,0 +1,194 @@
+//! The step that the ranks of a run continue from. The first rank that looks chooses it, and enters
+//! it into a file on the slow tier, where the others find it. So a file that appears, vanishes or
+//! becomes unreadable meanwhile cannot make ranks continue from different steps.
+//!
+//! The file begins with the choice. Each rank that continues appends a line. A rank that finds its
+//! own line is of another start of the job, whose run has the same name, and the choice is not for
+//! it. The next run removes the file.
+
+use super::error::JobError;
+use super::names;
+use crate::error::{ReadError, WriteError};
+use crate::file::{Dir, Fault, Mode, atomic, regular};
+use crate::format::line;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tcasm_core::group::Member;
+
+/// The largest size of the file in bytes.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// What the ranks of a run continue from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Choice {
+    group: String,
+    run: String,
+    ranks: u32,
+    /// The time at which the manifest was created, or 0 if there was none.
+    manifest: u64,
+    /// The step, or `None` if the ranks begin anew.
+    pub step: Option<u64>,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum Line {
+    Chosen(Choice),
+    Continued { rank: u32 },
+}
+
+/// The file with the choice of one run.
+pub(super) struct ChoiceFile<'m> {
+    dir: &'m Path,
+    mode: Mode,
+    path: PathBuf,
+    member: &'m Member,
+    manifest: u64,
+}
+
+impl<'m> ChoiceFile<'m> {
+    /// Returns the file in `dir` for the run of `member`. `manifest` is the time at which the
+    /// manifest was created.
+    pub fn new((dir, mode): (&'m Path, Mode), member: &'m Member, manifest: u64) -> Self {
+        let path = dir.join(names::choice(&member.group, &member.run));
+        ChoiceFile {
+            dir,
+            mode,
+            path,
+            member,
+            manifest,
+        }
+    }
+
+    /// Returns the choice of the run, for this rank, which has not asked before. If there is none,
+    /// makes the choice that `choose` returns.
+    pub fn take(
+        &self,
+        choose: impl FnOnce() -> Result<Option<u64>, JobError>,
+    ) -> Result<Choice, JobError> {
+        if let Some(file) = self.open()? {
+            return self.join(file);
+        }
+        let step = choose()?;
+        match self.create(step) {
+            Ok(choice) => {
+                self.remove_others();
+                Ok(choice)
+            }
+            Err(WriteError::Exists(_)) => self.join(self.open()?.ok_or_else(|| self.gone())?),
+            Err(error) => Err(self.not_shared(error.to_string())),
+        }
+    }
+
+    /// Creates the file, with the line of this rank, unless there is one.
+    fn create(&self, step: Option<u64>) -> Result<Choice, WriteError> {
+        let choice = Choice {
+            group: self.member.group.clone(),
+            run: self.member.run.clone(),
+            ranks: self.member.ranks,
+            manifest: self.manifest,
+            step,
+        };
+        let lines = [Line::Chosen(choice.clone()), self.own_line()];
+        let fill = |pending: &atomic::Pending| {
+            for each in &lines {
+                pending.file().write_all(&line::encode(each)?)?;
+            }
+            Ok(())
+        };
+        let (pending, ()) = atomic::begin(&self.path, self.mode, fill)?;
+        pending.commit_new()?;
+        Ok(choice)
+    }
+
+    /// Reads the choice that another rank has made, and adds the line of this one.
+    fn join(&self, mut file: File) -> Result<Choice, JobError> {
+        let bytes = regular::read_open(&file, MOST_BYTES).map_err(ReadError::io(&self.path))?;
+        let choice = self.read(&bytes)?;
+        let append = line::encode(&self.own_line()).and_then(|own| file.write_all(&own));
+        append.map_err(|e| self.not_shared(Fault::from(e).at(&self.path).to_string()))?;
+        Ok(choice)
+    }
+
+    /// Returns the choice, if it is one of this start of the job.
+    fn read(&self, bytes: &[u8]) -> Result<Choice, JobError> {
+        let mut lines = bytes.split_inclusive(|b| *b == b'\n').map(line::decode);
+        let Some(Some(Line::Chosen(choice))) = lines.next() else {
+            return Err(self.stale("its first line is damaged".to_owned()));
+        };
+        let Member {
+            group, rank, ranks, ..
+        } = self.member;
+        if (&choice.group, &choice.run) != (group, &self.member.run) {
+            let of = format!("it is of run {:?} of group {:?}", choice.run, choice.group);
+            return Err(self.stale(of));
+        }
+        if choice.ranks != *ranks {
+            let of = format!("it is of {} ranks, and there are {ranks}", choice.ranks);
+            return Err(self.stale(of));
+        }
+        // The agents may have made the first manifest meanwhile.
+        if ![0, self.manifest].contains(&choice.manifest) {
+            return Err(self.stale("it is of another manifest".to_owned()));
+        }
+        let own =
+            |found: Option<Line>| matches!(found, Some(Line::Continued { rank: r }) if r == *rank);
+        match lines.any(own) {
+            true => Err(self.stale(format!("rank {rank} has already continued by it"))),
+            false => Ok(choice),
+        }
+    }
+
+    fn open(&self) -> Result<Option<File>, JobError> {
+        let opened = Dir::of(&self.path).and_then(|(dir, name)| dir.open_file(name));
+        opened.map_err(|e| self.not_shared(Fault::from(e).at(&self.path).to_string()))
+    }
+
+    /// Removes the choices of other runs of the group, which are over.
+    fn remove_others(&self) {
+        // Other ranks of this run may be about to name a file of their own.
+        let own = self.path.file_name().unwrap_or_default();
+        let is_other = |name: &str| own != name && names::is_choice(&self.member.group, name);
+        let entries = std::fs::read_dir(self.dir).into_iter().flatten().flatten();
+        for name in entries.map(|entry| entry.file_name()) {
+            let text = name.to_string_lossy();
+            if !is_other(&text) && !atomic::is_temporary(&text, is_other) {
+                continue;
+            }
+            let path = self.dir.join(&name);
+            match std::fs::remove_file(&path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!("cannot remove {path:?}: {e}");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn own_line(&self) -> Line {
+        Line::Continued {
+            rank: self.member.rank,
+        }
+    }
+
+    fn stale(&self, what: String) -> JobError {
+        JobError::OtherStart {
+            path: self.path.clone(),
+            what,
+        }
+    }
+
+    fn not_shared(&self, why: String) -> JobError {
+        JobError::NotShared {
+            group: self.member.group.clone(),
+            why,
+        }
+    }
+
+    fn gone(&self) -> JobError {
+        self.not_shared(format!("{:?} has vanished", self.path))
+    }
+}
