@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all. They are written under a temporary name in the same
 //! folder, synced, and renamed.
 
-use super::dir::Dir;
+use super::dir::{Dir, directory};
 use super::fault::Fault;
 use super::mode::Mode;
 use super::regular;
@@ -35,7 +35,18 @@ pub fn begin<T>(
     mode: Mode,
     fill: impl FnOnce(&Pending) -> Result<T, Fault>,
 ) -> Result<(Pending, T), WriteError> {
-    let pending = Pending::create(path, mode).map_err(|e| Fault::from(e).at(path))?;
+    let dir = Dir::open(directory(path)).map_err(|e| Fault::from(e).at(path))?;
+    begin_in(dir, path, mode, fill)
+}
+
+/// Does the same in the folder `dir`, which was opened as that of `path`.
+pub fn begin_in<T>(
+    dir: Dir,
+    path: &Path,
+    mode: Mode,
+    fill: impl FnOnce(&Pending) -> Result<T, Fault>,
+) -> Result<(Pending, T), WriteError> {
+    let pending = Pending::create(dir, path, mode).map_err(|e| Fault::from(e).at(path))?;
     let filled = fill(&pending).map_err(|fault| fault.at(path))?;
     Ok((pending, filled))
 }
@@ -53,8 +64,8 @@ pub struct Pending {
 }
 
 impl Pending {
-    fn create(path: &Path, mode: Mode) -> io::Result<Self> {
-        let (dir, name) = Dir::of(path)?;
+    fn create(dir: Dir, path: &Path, mode: Mode) -> io::Result<Self> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
         let (temp, file) = create_temporary(&dir, name, mode)?;
         Ok(Pending {
             dir,

@@ -38,6 +38,11 @@ impl Dir {
         Ok(Dir(opened.into()))
     }
 
+    /// Opens the same folder once more, also if it has another path by now.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Dir)
+    }
+
     /// Opens the folder that the file at `path` lies in. Returns it with the name of the file.
     pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
@@ -159,6 +164,17 @@ impl Dir {
                 (found.st_dev, found.st_ino) == (file.dev(), file.ino()) && file.nlink() == 1
             }
             _ => false,
+        }
+    }
+
+    /// Returns true if `name` is a name of `file`.
+    pub fn is_name_of(&self, name: &OsStr, file: &File) -> io::Result<bool> {
+        match self.stat(name) {
+            Err(Errno::ENOENT) => Ok(false),
+            found => {
+                let (found, file) = (found?, file.metadata()?);
+                Ok((found.st_dev, found.st_ino) == (file.dev(), file.ino()))
+            }
         }
     }
 

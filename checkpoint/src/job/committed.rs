@@ -3,6 +3,7 @@
 use super::collective::{broadcast, gather};
 use super::error::JobError;
 use super::hashed;
+use super::manifest::Manifest;
 use super::messages::Messages;
 use super::names;
 use super::record::{Event, Part};
@@ -40,7 +41,9 @@ impl<M: Messages> JobWriter<M> {
         let in_place = self.settings.local == self.settings.slow;
         let due = in_place || is_due(self.undrained, self.settings.drain_every);
         let drained = if due { self.drain(step) } else { Ok(()) };
-        self.retain()?;
+        let retained = self.retain();
+        self.shorten_manifest();
+        retained?;
         drained
     }
 
@@ -68,6 +71,15 @@ impl<M: Messages> JobWriter<M> {
         let found = self.manifest.as_ref()?.contents().steps.get(&part.step)?;
         let committed = found.commit.part(part.node)?;
         (committed.id == part.id).then_some(part.step)
+    }
+
+    /// Removes lines from the manifest that say nothing any more, on node 0.
+    fn shorten_manifest(&mut self) {
+        let shortened = self.manifest.as_mut().map(Manifest::shorten);
+        // It is whole, and this is tried again after the next commit.
+        if let Some(Err(error)) = shortened {
+            tracing::warn!("the manifest stays as long as it is: {error}");
+        }
     }
 
     /// Copies a step to the slow tier on all nodes. It is drained when all have done so.

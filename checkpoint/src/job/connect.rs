@@ -40,15 +40,14 @@ impl<M: Messages> JobWriter<M> {
         mut messages: M,
     ) -> Result<Self, JobError> {
         let node = messages.node();
-        let slow = open_slow(&settings, node);
+        let manifest = open_manifest(&settings, node);
         let told = |_: &_| failure_group.to_owned();
-        let (slow, groups) = agree(&mut messages, &settings.group, slow, told)?;
+        let (manifest, groups) = agree(&mut messages, &settings.group, manifest, told)?;
         let least = settings.redundancy.least_nodes();
         let sets = sets(&groups, settings.set_size.max(least), least)?;
         let local = Local::open(&settings, node);
         // Node 0 changes the manifest when all have read the same.
         let (local, _) = agree(&mut messages, &settings.group, local, |_| ())?;
-        let (slow_lock, manifest) = slow.unzip();
         let writer = JobWriter {
             known: known(&local.contents),
             undrained: local.contents.undrained,
@@ -59,8 +58,7 @@ impl<M: Messages> JobWriter<M> {
             prepared: local.prepared,
             pending: None,
             last: None,
-            _lock: local.lock,
-            _slow_lock: slow_lock,
+            lock: local.lock,
         };
         writer.remove_temporary_files();
         Ok(writer)
@@ -68,14 +66,17 @@ impl<M: Messages> JobWriter<M> {
 
     /// Removes what a killed writer of this node has left half-written, on both tiers.
     fn remove_temporary_files(&self) {
-        if !self._lock.is_held() {
+        if !self.lock.is_held() {
             return;
         }
         let (group, node) = (&self.settings.group, self.node());
+        let manifest = self.manifest.as_ref();
+        let own_manifest = manifest.is_some_and(Manifest::is_locked);
         let own = |file: &str| {
             names::step_of(group, node, file).is_some()
                 || file == names::prepared(group, node)
                 || (node == 0 && names::is_vtkhdf(group, file))
+                || (own_manifest && file == names::manifest(group))
         };
         let tiers = [&self.settings.local, &self.settings.slow];
         for path in tiers.into_iter().flat_map(|dir| files(dir)) {
@@ -115,7 +116,7 @@ impl Local {
 }
 
 /// Checks the name of the group. Opens and locks the manifest, on node 0.
-fn open_slow(settings: &JobSettings, node: usize) -> Result<Option<(Lock, Manifest)>, JobError> {
+fn open_manifest(settings: &JobSettings, node: usize) -> Result<Option<Manifest>, JobError> {
     let JobSettings { group, slow, .. } = settings;
     if !usable(&names::node(group, node)) {
         return Err(WriteError::Name(group.clone()).into());
@@ -124,10 +125,7 @@ fn open_slow(settings: &JobSettings, node: usize) -> Result<Option<(Lock, Manife
         return Ok(None);
     }
     let mode = settings.options.mode;
-    // Another job of this name may have other local folders, but not this manifest.
-    let lock = Lock::take(slow, &names::manifest(group), mode)?;
-    let manifest = Manifest::open(slow, group, mode)?;
-    Ok(Some((lock, manifest)))
+    Ok(Some(Manifest::open(slow, group, mode)?))
 }
 
 /// Returns what all nodes know of the committed checkpoints.

@@ -1,32 +1,51 @@
 //! The manifest of a job: lines with checksums, as in other manifests. The line of a checkpoint is
 //! its commit: with it the checkpoint exists, and without it it does not.
 //!
-//! Only node 0 appends to it.
+//! Only node 0 appends to it, while it has it locked. When most lines say nothing any more, node 0
+//! replaces the file by one with the other lines. Programs that have the old file open read it to
+//! its end.
 
 use super::error::JobError;
 use super::names;
 use super::record::{Event, Steps, apply};
 use crate::error::{ReadError, WriteError};
-use crate::file::{Dir, Fault, Mode, regular};
+use crate::file::atomic::{self, Pending};
+use crate::file::{Dir, Fault, Lock, Mode, regular};
 use crate::format::line;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
+use tcasm_core::testing::fault;
+
+mod live;
 
 /// The newest format that this program writes and reads.
 pub const FORMAT: u32 = 1;
 /// The largest size of a manifest in bytes.
 const MOST_BYTES: u64 = 4 << 30;
+/// The smallest size at which a manifest is replaced, in bytes.
+const LONG: u64 = 1 << 20;
+/// How many times as long as the lines that count a manifest must be to be replaced.
+const SEVERAL: u64 = 4;
 
-/// A manifest that is open for appending.
+/// A manifest that is locked, and open for appending.
 #[derive(Debug)]
 pub struct Manifest {
     path: PathBuf,
+    mode: Mode,
+    /// Its folder, also if that has another path meanwhile.
+    folder: Dir,
     file: File,
     /// The length of all complete lines.
     length: u64,
+    /// The length at which it is replaced, if few of its lines count.
+    long: u64,
+    /// False if a crash could give the name to the file that was replaced.
+    is_named: bool,
     contents: Contents,
+    lock: Lock,
 }
 
 /// The contents of a manifest.
@@ -47,17 +66,21 @@ impl Contents {
         self.undrained = match event {
             Event::Commit(_) => self.undrained + 1,
             Event::Drained { .. } => 0,
+            Event::Undrained { commits } => *commits,
             _ => self.undrained,
         };
     }
 }
 
 impl Manifest {
-    /// Opens the manifest of `group` in `dir`, and creates it if it does not exist.
+    /// Locks and opens the manifest of `group` in `dir`, and creates it if it does not exist. Fails
+    /// if another process has locked it.
     pub fn open(dir: &Path, group: &str, mode: Mode) -> Result<Self, JobError> {
-        let path = dir.join(names::manifest(group));
-        let fault = |e: io::Error| Fault::from(e).at(&path);
         let name = names::manifest(group);
+        // Another job of this name may have other local folders, but not this manifest.
+        let lock = Lock::take(dir, &name, mode)?;
+        let path = dir.join(&name);
+        let fault = |e: io::Error| Fault::from(e).at(&path);
         let folder = Dir::open(dir).map_err(fault)?;
         let file = folder
             .open_or_create(OsStr::new(&name), mode)
@@ -67,9 +90,14 @@ impl Manifest {
         let (contents, length) = parse(&path, group, &bytes)?;
         let mut manifest = Manifest {
             path,
+            mode,
+            folder,
             file,
             length,
+            long: LONG,
+            is_named: true,
             contents,
+            lock,
         };
         if length == 0 {
             let created = crate::tier::manifest::unix_ns();
@@ -88,17 +116,16 @@ impl Manifest {
         &self.contents
     }
 
+    /// Returns true if no other process can write the manifest. Returns false if the file system
+    /// has no locks.
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_held()
+    }
+
     /// Appends a line. The line is on the disk when this returns. After an error it does not exist,
     /// or only in part, which readers ignore and the next append cuts off.
     pub fn append(&mut self, event: &Event) -> Result<(), WriteError> {
-        let append = |file: &mut File, length| -> io::Result<u64> {
-            let line = line::encode(event)?;
-            file.set_len(length)?;
-            file.write_all(&line)?;
-            file.sync_data()?;
-            Ok(line.len() as u64)
-        };
-        match append(&mut self.file, self.length) {
+        match self.put(event) {
             Ok(bytes) => {
                 self.length += bytes;
                 self.contents.apply(event);
@@ -111,6 +138,82 @@ impl Manifest {
                 Err(Fault::from(error).at(&self.path))
             }
         }
+    }
+
+    fn put(&mut self, event: &Event) -> io::Result<u64> {
+        self.check_name()?;
+        let line = line::encode(event)?;
+        self.file.set_len(self.length)?;
+        self.file.write_all(&line)?;
+        self.file.sync_data()?;
+        Ok(line.len() as u64)
+    }
+
+    /// Returns an error if nobody who opens the manifest would find what is appended.
+    fn check_name(&mut self) -> io::Result<()> {
+        if !self.folder.is_name_of(self.name(), &self.file)? {
+            return Err(io::Error::other(
+                "the manifest was removed or replaced while it was open; let only one job write \
+                 it, and start that job again",
+            ));
+        }
+        if !self.is_named {
+            self.folder.sync()?;
+            self.is_named = true;
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> &OsStr {
+        self.path.file_name().unwrap_or_default()
+    }
+
+    /// Replaces the manifest by one with the same contents if it is long and few of its lines
+    /// count. Without a lock this does nothing, because another process could append to the old
+    /// one. After an error the manifest is whole, and can be appended to.
+    pub fn shorten(&mut self) -> Result<(), WriteError> {
+        if self.length < self.long || !self.is_locked() {
+            return Ok(());
+        }
+        let lines = self.live().map_err(|e| Fault::from(e).at(&self.path))?;
+        let length = lines.as_ref().map_or(self.length, |l| l.len() as u64);
+        self.long = length.saturating_mul(SEVERAL).max(LONG);
+        match lines.filter(|_| self.length >= self.long) {
+            Some(lines) => self.replace(&lines),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns a manifest with the same contents, if there is one.
+    fn live(&mut self) -> io::Result<Option<Vec<u8>>> {
+        self.file.rewind()?;
+        let mut bytes = regular::read_open(&self.file, MOST_BYTES)?;
+        bytes.truncate(usize::try_from(self.length).unwrap_or(usize::MAX));
+        live::lines(&bytes, &self.contents)
+    }
+
+    /// Gives the name of the manifest to a new file with these lines.
+    fn replace(&mut self, lines: &[u8]) -> Result<(), WriteError> {
+        let folder = self.check_name().and_then(|()| self.folder.try_clone());
+        let folder = folder.map_err(|e| Fault::from(e).at(&self.path))?;
+        let fill = |pending: &Pending| -> Result<File, Fault> {
+            pending.file().write_all(lines)?;
+            // Lines are appended to the same open file, so that no other file can be meant.
+            let file = pending.file().try_clone()?;
+            fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND)).map_err(io::Error::from)?;
+            Ok(file)
+        };
+        let (pending, file) = atomic::begin_in(folder, &self.path, self.mode, fill)?;
+        fault::pass("job-rewritten");
+        let committed = pending.commit();
+        // The name may be given although an error is reported.
+        let is_new = self.folder.is_name_of(self.name(), &file);
+        if is_new.unwrap_or(committed.is_ok()) {
+            (self.file, self.length) = (file, lines.len() as u64);
+            self.is_named = committed.is_ok();
+        }
+        fault::pass("job-replaced");
+        committed.map(drop)
     }
 }
 

@@ -122,6 +122,12 @@ pub enum Event {
         /// Its step.
         step: u64,
     },
+    /// The number of commits since the last checkpoint was drained. A manifest that was rewritten
+    /// lacks the lines that tell it.
+    Undrained {
+        /// The number.
+        commits: usize,
+    },
     /// An event that only newer programs know.
     #[serde(other)]
     Unknown,
@@ -175,7 +181,7 @@ pub(super) fn apply(steps: &mut Steps, event: &Event) {
         Event::Removed { step } => {
             steps.remove(step);
         }
-        Event::Begin { .. } | Event::Unknown => {}
+        Event::Begin { .. } | Event::Undrained { .. } | Event::Unknown => {}
     }
 }
 

@@ -48,9 +48,7 @@ pub struct JobWriter<M> {
     pub(super) pending: Option<Last>,
     /// The part that was committed last, which the next increment builds on.
     pub(super) last: Option<Last>,
-    pub(super) _lock: Lock,
-    /// The lock of the manifest, on node 0.
-    pub(super) _slow_lock: Option<Lock>,
+    pub(super) lock: Lock,
 }
 
 /// A part of this node, and the fields of its file.

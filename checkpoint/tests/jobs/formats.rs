@@ -92,3 +92,28 @@ fn manifest_list_and_parity_have_the_documented_keys() {
     assert_eq!(parity.len() as u64, 16 + length as u64 + chunk);
     assert_eq!(chunk % 64, 0);
 }
+
+#[test]
+fn manifest_that_was_replaced_has_the_documented_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor).with(|s| s.drain_every = 2);
+    world.lengthen_manifest();
+    let events = || -> Vec<String> {
+        let lines = lines(&world.manifest());
+        lines
+            .iter()
+            .map(|line| line["event"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    run_steps(&world, &[10]);
+    assert_eq!(events(), ["begin", "commit", "undrained"]);
+    let all = lines(&world.manifest());
+    assert_eq!(
+        (&all[0]["created"], &all[2]["commits"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(keys(&all[2]), documented("`undrained`"));
+    run_steps(&world, &[20]);
+    assert_eq!(events()[3..], ["commit", "drained"]);
+    world.check(&world.find().unwrap());
+}

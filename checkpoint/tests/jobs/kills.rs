@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tcasm_checkpoint::job::Redundancy;
 use tcasm_core::testing::fault::JOB_POINTS;
+use tempfile::TempDir;
 
 const ROOT: &str = "TCASM_JOB_ROOT";
 const STEPS: [u64; 5] = [10, 20, 30, 40, 50];
@@ -99,8 +100,9 @@ fn check(world: &World, known: Option<u64>, fault: &str) -> Option<u64> {
     offered
 }
 
-fn after_death(mode: &str, point: &str, count: usize) {
-    let dir = tempfile::tempdir().unwrap();
+/// Runs a job in `dir` that dies, and the next one. Returns the newest step that a node of the
+/// first one knew to be committed.
+fn after_death(dir: &TempDir, mode: &str, point: &str, count: usize) -> Option<u64> {
     let fault = format!("{mode}{point}:{count}");
     let (known, killed) = run_child(dir.path(), 0, &fault);
     let world = world(dir.path());
@@ -133,13 +135,14 @@ fn after_death(mode: &str, point: &str, count: usize) {
             assert!(!name.ends_with(".tmp"), "{fault}: {name}");
         }
     }
+    known
 }
 
 #[test]
 fn job_that_is_killed_at_any_step_keeps_what_was_committed_and_offers_nothing_else() {
     for (i, point) in JOB_POINTS.iter().enumerate() {
         for count in [1 + i % 4, 6 + i % 3] {
-            after_death("", point, count);
+            after_death(&tempfile::tempdir().unwrap(), "", point, count);
         }
     }
 }
@@ -148,7 +151,23 @@ fn job_that_is_killed_at_any_step_keeps_what_was_committed_and_offers_nothing_el
 fn node_that_dies_at_any_step_leaves_what_was_committed_to_the_others() {
     for (i, point) in JOB_POINTS.iter().enumerate() {
         for count in [1 + (i + 2) % 4, 5 + i % 4] {
-            after_death("panic@", point, count);
+            after_death(&tempfile::tempdir().unwrap(), "panic@", point, count);
+        }
+    }
+}
+
+#[test]
+fn job_that_dies_while_it_replaces_the_manifest_has_the_old_one_or_the_new_one() {
+    for point in ["job-rewritten", "job-replaced"] {
+        for mode in ["", "panic@"] {
+            let dir = tempfile::tempdir().unwrap();
+            let world = world(dir.path());
+            world.lengthen_manifest();
+            let known = after_death(&dir, mode, point, 1);
+            // The first commit comes before it, so no later one is known.
+            assert!(known <= Some(STEPS[0]), "{mode}{point}: {known:?}");
+            let length = std::fs::metadata(world.manifest()).unwrap().len();
+            assert!(length < 1 << 20, "{mode}{point}: {length} bytes");
         }
     }
 }

@@ -11,6 +11,7 @@ use tcasm_checkpoint::job::{
 };
 use tcasm_core::field::{Attr, Centering, DType, FieldDesc, FieldTable, GlobalPlace, Mesh, Order};
 use tcasm_core::format::stamp::Stamp;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The columns of the global array `u`, and the rows of each rank.
 pub const COLUMNS: usize = 300;
@@ -112,6 +113,19 @@ impl World {
 
     pub fn find(&self) -> Result<JobCheckpoint, JobError> {
         JobCheckpoint::find("heat", &self.places(), None)
+    }
+
+    /// Gives the job a manifest of more than 1 MiB, of which almost no line says anything.
+    pub fn lengthen_manifest(&self) {
+        let line = |json: &str| format!("{json}#{:016x}\n", xxh3_64(json.as_bytes()));
+        let begin = line(r#"{"event":"begin","format":1,"group":"heat","created":1}"#);
+        let removed = line(r#"{"event":"removed","step":1}"#);
+        let text = begin + &removed.repeat((1 << 20) / removed.len() + 1);
+        std::fs::write(self.manifest(), text).unwrap();
+    }
+
+    pub fn manifest(&self) -> PathBuf {
+        self.slow().join("heat.job")
     }
 
     /// Removes the folder of a node with all that is in it.

@@ -13,7 +13,7 @@ pub fn all(scenario: Scenario, dir: &Path, report: &Report) -> Verdict {
     match scenario {
         Scenario::Single => single(dir, report),
         Scenario::Series => series(&dir.join("run.vtkhdf"), report),
-        Scenario::Job => job(dir, report),
+        Scenario::Job | Scenario::LongJob => job(scenario, dir, report),
         _ => tiers(scenario, dir, report),
     }
 }
@@ -133,7 +133,7 @@ fn tiers(scenario: Scenario, dir: &Path, report: &Report) -> Verdict {
 
 /// Checks that all committed steps of a job are right, those that were reported among them, and
 /// that the next start goes on.
-fn job(dir: &Path, report: &Report) -> Verdict {
+fn job(scenario: Scenario, dir: &Path, report: &Report) -> Verdict {
     let [fast, slow] = ["fast", "slow"].map(|name| scenario::tier(dir, name));
     if !slow.exists() {
         return Ok(());
@@ -144,6 +144,10 @@ fn job(dir: &Path, report: &Report) -> Verdict {
     let mut next = said("the next start", next)?;
     said("the next step", scenario::prepare(&mut next, 40))?;
     said("the next copy", next.committed(40))?;
+    let length = said("the manifest", std::fs::metadata(slow.join("run.job")))?.len();
+    if scenario == Scenario::LongJob && length > 1 << 20 {
+        return Err(format!("the manifest has {length} bytes"));
+    }
     committed_steps(&fast, &slow, &[40])
 }
 

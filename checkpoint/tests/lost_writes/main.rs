@@ -241,6 +241,11 @@ fn lost_writes_of_checkpoints_of_jobs_are_reported() {
 }
 
 #[test]
+fn lost_writes_of_manifests_that_are_replaced_are_reported() {
+    assert_reported_or_right(Scenario::LongJob, Choice::Some);
+}
+
+#[test]
 #[ignore = "takes minutes; run by `make soak`"]
 fn each_lost_write_of_each_file_is_reported() {
     for scenario in scenario::ALL {

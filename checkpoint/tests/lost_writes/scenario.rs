@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use tcasm_checkpoint::job::{
     Channels, JobError, JobSettings, JobWriter, NodeSnapshot, Redundancy, channels,
@@ -15,6 +16,7 @@ use tcasm_checkpoint::{
 };
 use tcasm_core::field::{DType, FieldDesc};
 use tcasm_core::format::stamp::Stamp;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The environment variables of a child: its scenario, its folder, and the file for its report.
 pub const NAME: &str = "TCASM_TEST_SCENARIO";
@@ -46,9 +48,11 @@ pub enum Scenario {
     Direct,
     /// The checkpoints of a job of one node, copied to a slow tier.
     Job,
+    /// The same with a manifest that is long, so that it is replaced.
+    LongJob,
 }
 
-pub const ALL: [Scenario; 8] = [
+pub const ALL: [Scenario; 9] = [
     Scenario::Single,
     Scenario::Chain,
     Scenario::OpenPmd,
@@ -57,6 +61,7 @@ pub const ALL: [Scenario; 8] = [
     Scenario::Series,
     Scenario::Direct,
     Scenario::Job,
+    Scenario::LongJob,
 ];
 
 impl Scenario {
@@ -73,7 +78,7 @@ impl Scenario {
     pub fn steps(self) -> &'static [u64] {
         match self {
             Scenario::Single => &[10],
-            Scenario::Chain | Scenario::Series | Scenario::Job => &[10, 20, 30],
+            Scenario::Chain | Scenario::Series | Scenario::Job | Scenario::LongJob => &[10, 20, 30],
             Scenario::OpenPmd | Scenario::Drained | Scenario::Compacted => &[10, 20],
             Scenario::Direct => &[DIRECT, DIRECT + 10],
         }
@@ -204,7 +209,7 @@ pub fn run() {
     match scenario {
         Scenario::Single => single(scenario, &dir, &mut reporter),
         Scenario::Series => series(&dir, &mut reporter),
-        Scenario::Job => job(&dir, &mut reporter),
+        Scenario::Job | Scenario::LongJob => job(scenario, &dir, &mut reporter),
         _ => tiers(scenario, &dir, &mut reporter),
     }
     reporter.report("end");
@@ -236,9 +241,12 @@ fn series(dir: &Path, reporter: &mut Reporter) {
     }
 }
 
-fn job(dir: &Path, reporter: &mut Reporter) {
+fn job(scenario: Scenario, dir: &Path, reporter: &mut Reporter) {
     for folder in ["fast", "slow"] {
         std::fs::create_dir(tier(dir, folder)).unwrap();
+    }
+    if scenario == Scenario::LongJob {
+        make_long_manifest(dir);
     }
     let mut writer = match JobWriter::connect(job_settings(dir), "host", channels(1).remove(0)) {
         Ok(writer) => writer,
@@ -252,6 +260,31 @@ fn job(dir: &Path, reporter: &mut Reporter) {
             reporter.report(format!("trouble {error}"));
         }
     }
+}
+
+/// Gives the job a manifest of which almost no line says anything. Another process makes it, whose
+/// operations do not count.
+fn make_long_manifest(dir: &Path) {
+    let line = |json: &str| format!("{json}#{:016x}\n", xxh3_64(json.as_bytes()));
+    let begin = line(r#"{"event":"begin","format":1,"group":"run","created":1}"#);
+    let removed = line(r#"{"event":"removed","step":1}"#);
+    let text = begin + &removed.repeat((1 << 20) / removed.len() + 1);
+    let mut copy = Command::new("dd")
+        .arg(format!(
+            "of={}",
+            tier(dir, "slow").join("run.job").display()
+        ))
+        .env_remove("LD_PRELOAD")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    copy.stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    assert!(copy.wait().unwrap().success());
 }
 
 /// Prepares a step of a job of one node, as an increment where possible.

@@ -49,8 +49,9 @@ pub const CHECKPOINT_POINTS: [&str; 10] = [
 ];
 
 /// The steps of a node in writing a checkpoint of a job, in order. Only node 0 passes `job-voted`,
-/// `job-committed`, `job-drained` and `job-showing`.
-pub const JOB_POINTS: [&str; 12] = [
+/// `job-committed`, `job-drained`, `job-showing`, and the last two: these only if the manifest is
+/// long.
+pub const JOB_POINTS: [&str; 14] = [
     "job-filled",
     "job-named",
     "job-protected",
@@ -63,6 +64,8 @@ pub const JOB_POINTS: [&str; 12] = [
     "job-drained",
     "job-showing",
     "job-removing",
+    "job-rewritten",
+    "job-replaced",
 ];
 
 /// The steps of agreeing on a host buffer, in order.
