@@ -245,6 +245,19 @@ pub enum JobError {
         /// The shape of the array.
         shape: Vec<usize>,
     },
+    /// The manifest and the file of a node disagree about a block.
+    #[error(
+        "the block that rank {rank} has of {field:?} cannot be read: {why}; the manifest or the \
+         file is damaged, so take another step"
+    )]
+    BadBlock {
+        /// The rank.
+        rank: u32,
+        /// The name of the field.
+        field: String,
+        /// What is wrong.
+        why: String,
+    },
     /// No block of the checkpoint has a part of a global array.
     #[error("{count} of the requested values of {field:?} are in no block of the checkpoint")]
     Missing {

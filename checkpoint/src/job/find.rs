@@ -5,6 +5,7 @@ use super::error::JobError;
 use super::hashed;
 use super::job_checkpoint::JobCheckpoint;
 use super::manifest;
+use super::parity_file::{Header, Parity};
 use super::rebuild::Left;
 use super::record::{Commit, Committed, FileEntry, Part, Steps, chain};
 use crate::error::WriteError;
@@ -52,10 +53,6 @@ impl Places {
     /// Returns the path of a file that is whole, in the first folder that has it, or why there is
     /// none.
     fn find(&self, entry: &FileEntry) -> Result<PathBuf, String> {
-        // Names of files lead to no other folder.
-        if entry.file.contains('/') {
-            return Err(format!("{:?} is not the name of a file", entry.file));
-        }
         let mut why = Vec::new();
         let dirs = self
             .locals
@@ -128,7 +125,7 @@ impl JobCheckpoint {
         let wanted = |found: &&Committed| step.is_none_or(|step| step == found.commit.step);
         for found in steps.values().rev().filter(wanted) {
             let step = found.commit.step;
-            match open(&steps, found, places) {
+            match open(group, &steps, found, places) {
                 Ok(files) => {
                     return Ok(JobCheckpoint::new(group, found.clone(), files, why));
                 }
@@ -158,7 +155,12 @@ fn newest(group: &str, places: &Places) -> Result<Option<JobCheckpoint>, JobErro
 }
 
 /// Returns the paths of the files of all nodes of a checkpoint.
-fn open(steps: &Steps, of: &Committed, places: &Places) -> Result<Vec<PathBuf>, JobError> {
+fn open(
+    group: &str,
+    steps: &Steps,
+    of: &Committed,
+    places: &Places,
+) -> Result<Vec<PathBuf>, JobError> {
     let mut needed: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
     for part in &of.commit.parts {
         let chain = chain(steps, of.commit.step, part.node);
@@ -174,7 +176,7 @@ fn open(steps: &Steps, of: &Committed, places: &Places) -> Result<Vec<PathBuf>, 
     }
     let mut paths = BTreeMap::new();
     for (step, nodes) in &needed {
-        paths.extend(files_of(&steps[step].commit, nodes, places)?);
+        paths.extend(files_of((group, &steps[step].commit), nodes, places)?);
     }
     let files = of.commit.parts.iter().map(|part| {
         let chain = chain(steps, of.commit.step, part.node).unwrap_or_default();
@@ -186,7 +188,11 @@ fn open(steps: &Steps, of: &Committed, places: &Places) -> Result<Vec<PathBuf>, 
 type Paths = BTreeMap<(u64, usize), PathBuf>;
 
 /// Returns the paths of the files of some nodes at a step. Rebuilds those that are missing.
-fn files_of(of: &Commit, nodes: &BTreeSet<usize>, places: &Places) -> Result<Paths, JobError> {
+fn files_of(
+    (group, of): (&str, &Commit),
+    nodes: &BTreeSet<usize>,
+    places: &Places,
+) -> Result<Paths, JobError> {
     let mut paths = Paths::new();
     let mut missing = Vec::new();
     for part in of.parts.iter().filter(|part| nodes.contains(&part.node)) {
@@ -196,14 +202,19 @@ fn files_of(of: &Commit, nodes: &BTreeSet<usize>, places: &Places) -> Result<Pat
         }
     }
     for (part, why) in missing {
-        let path = rebuild(of, part, places, &why)?;
+        let path = rebuild((group, of), part, places, &why)?;
         paths.insert((of.step, part.node), path);
     }
     Ok(paths)
 }
 
 /// Rebuilds the file of a node from the others of its set. `why` says why there is none.
-fn rebuild(of: &Commit, part: &Part, places: &Places, why: &str) -> Result<PathBuf, JobError> {
+fn rebuild(
+    (group, of): (&str, &Commit),
+    part: &Part,
+    places: &Places,
+    why: &str,
+) -> Result<PathBuf, JobError> {
     let node = part.node;
     let set = of.set_of(node).unwrap_or_default();
     let parts: Option<Vec<&Part>> = set.iter().map(|node| of.part(*node)).collect();
@@ -211,25 +222,29 @@ fn rebuild(of: &Commit, part: &Part, places: &Places, why: &str) -> Result<PathB
     let Some(parts) = parts else {
         return Err(lost(of, format!("the file of node {node} is lost ({why})")));
     };
-    let find = |entry: &FileEntry| places.find(entry).ok();
+    let parity = |part: &&Part| {
+        let path = places.find(part.parity.as_ref()?).ok()?;
+        Parity::open(&path, &Header::of(group, of, part.node)?).ok()
+    };
     let left = Left {
         redundancy: of.redundancy,
         entries: parts.iter().map(|part| &part.file).collect(),
-        files: parts.iter().map(|part| find(&part.file)).collect(),
-        parities: parts
+        files: parts
             .iter()
-            .map(|part| find(part.parity.as_ref()?))
+            .map(|part| places.find(&part.file).ok())
             .collect(),
+        parities: parts.iter().map(parity).collect(),
     };
     let member = set.iter().position(|n| *n == node).unwrap_or_default();
     match &places.rebuild_in {
         Some(into) if left.is_enough_for(member) => left.rebuild(member, into, places.mode),
         into => {
-            let gone = |all: &[Option<PathBuf>]| {
-                let gone = set.iter().zip(all).filter(|(_, path)| path.is_none());
+            let gone = |there: Vec<bool>| {
+                let gone = set.iter().zip(there).filter(|(_, there)| !there);
                 gone.map(|(node, _)| *node).collect::<Vec<_>>()
             };
-            let (files, parities) = (gone(&left.files), gone(&left.parities));
+            let (files, parities) = left.there();
+            let (files, parities) = (gone(files), gone(parities));
             let hint = match into {
                 None if left.is_enough_for(member) => "; give a folder to rebuild it in",
                 _ => "",

@@ -34,6 +34,7 @@ const SEVERAL: u64 = 4;
 #[derive(Debug)]
 pub struct Manifest {
     path: PathBuf,
+    group: String,
     mode: Mode,
     /// Its folder, also if that has another path meanwhile.
     folder: Dir,
@@ -90,6 +91,7 @@ impl Manifest {
         let (contents, length) = parse(&path, group, &bytes)?;
         let mut manifest = Manifest {
             path,
+            group: group.to_owned(),
             mode,
             folder,
             file,
@@ -189,7 +191,7 @@ impl Manifest {
         self.file.rewind()?;
         let mut bytes = regular::read_open(&self.file, MOST_BYTES)?;
         bytes.truncate(usize::try_from(self.length).unwrap_or(usize::MAX));
-        live::lines(&bytes, &self.contents)
+        self.contents.lines(&bytes, &self.group)
     }
 
     /// Gives the name of the manifest to a new file with these lines.
@@ -273,7 +275,10 @@ fn parse(path: &Path, group: &str, bytes: &[u8]) -> Result<(Contents, u64), JobE
                 begun |= found == group;
                 contents.created = created;
             }
-            Some(event) => contents.apply(&event),
+            Some(event) => match event.check(group) {
+                Ok(()) => contents.apply(&event),
+                Err(why) => tracing::warn!("line {} of {path:?} is passed over: {why}", i + 1),
+            },
             // The writer died while it wrote the last line.
             None if i + 1 == lines.len() => end -= text.len(),
             None => tracing::warn!("line {} of {path:?} is damaged and passed over", i + 1),

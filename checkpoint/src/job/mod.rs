@@ -30,15 +30,16 @@
 //! | `connect`, `writer`, `committed` | the phases on one node |
 //! | `base` | what the next increments build on |
 //! | `recover`, `returned` | its files after a start, and what a return to an earlier step does |
-//! | `find`, `job_checkpoint`, `load` | the newest checkpoint that can be read, and its values |
+//! | `find`, `job_checkpoint`, `arrays`, `load` | the newest readable checkpoint, and its values |
 //! | `choice` | what all ranks of a run continue from |
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
 //! | `scheme`, `code`, `parity_file`, `sets` | stripes, codes, the file of parity, sets of nodes |
-//! | `manifest`, `prepared`, `record` | lines about what is committed and prepared |
+//! | `manifest`, `prepared`, `record`, `sound` | lines about what is committed and prepared |
 //! | `node_file`, `names`, `hashed` | the file of a node, names and hashes of files |
 //! | `messages`, `collective` | how nodes talk |
 //! | `vtkhdf` | the file for ParaView |
 
+mod arrays;
 mod base;
 mod choice;
 mod code;
@@ -65,6 +66,7 @@ mod returned;
 mod scheme;
 mod sets;
 mod settings;
+mod sound;
 mod vtkhdf;
 mod writer;
 

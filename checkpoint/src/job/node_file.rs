@@ -10,7 +10,7 @@
 
 use super::record::Block;
 use crate::error::{ReadError, WriteError};
-use crate::file::Fault;
+use crate::file::{Fault, memory};
 use crate::format::description::Base;
 use crate::format::increment;
 use crate::options::Options;
@@ -238,6 +238,7 @@ pub fn rank(file: &Checkpoint, rank: u32) -> Result<Rank, ReadError> {
         why,
     };
     let bytes = file.table().get(&name).map_or(0, FieldDesc::bytes);
+    memory::check(bytes).map_err(|why| file.too_large(why))?;
     let mut buffer = vec![0; bytes as usize];
     file.read_bytes(&name, &mut buffer)?;
     let stored: StoredRank = rmp_serde::from_slice(&buffer).map_err(|e| damaged(e.to_string()))?;

@@ -11,7 +11,7 @@
 //!
 //! All numbers are little-endian. The hash of the file is in the manifest.
 
-use super::record::FileEntry;
+use super::record::{Commit, FileEntry};
 use super::scheme::Redundancy;
 use crate::error::WriteError;
 use crate::file::atomic::{self, Pending};
@@ -49,6 +49,25 @@ pub struct Header {
 }
 
 impl Header {
+    /// Returns the description of the parity that `node` of a job of `group` has at a step, if it
+    /// has some.
+    pub fn of(group: &str, commit: &Commit, node: usize) -> Option<Header> {
+        let set = commit.set_of(node)?;
+        let files = set
+            .iter()
+            .map(|node| Some(commit.part(*node)?.file.clone()));
+        let files: Vec<FileEntry> = files.collect::<Option<_>>()?;
+        Some(Header {
+            group: group.to_owned(),
+            step: commit.step,
+            redundancy: commit.redundancy,
+            member: set.iter().position(|member| *member == node)?,
+            chunk: Header::chunk(commit.redundancy, &files),
+            set: set.to_vec(),
+            files,
+        })
+    }
+
     /// Returns the length of the chunks of files of these sizes, cut as `redundancy` says. It is a
     /// multiple of 64, which the codes ask for.
     pub fn chunk(redundancy: Redundancy, files: &[FileEntry]) -> u64 {
@@ -108,7 +127,7 @@ impl NewParity {
     }
 }
 
-/// A parity file that is read. Its hash was checked.
+/// A parity file that is read. Its hash was checked, and its chunks are all there.
 #[derive(Debug)]
 pub struct Parity {
     file: File,
@@ -118,8 +137,8 @@ pub struct Parity {
 }
 
 impl Parity {
-    /// Opens the file at `path`.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    /// Opens the file at `path`, which must be the one that `header` describes.
+    pub fn open(path: &Path, header: &Header) -> io::Result<Self> {
         let file = regular::open(path)?;
         let mut start = [0; 16];
         file.read_exact_at(&mut start, 0)?;
@@ -131,12 +150,22 @@ impl Parity {
         }
         let mut json = vec![0; length as usize];
         file.read_exact_at(&mut json, 16)?;
-        let header = serde_json::from_slice(&json)?;
+        let found: Header = serde_json::from_slice(&json)?;
+        if found != *header {
+            return Err(io::Error::other("it is the parity of other files"));
+        }
         let start = 16 + length;
+        let chunks = header.chunk.checked_mul(header.stripes().len() as u64);
+        if chunks.and_then(|bytes| bytes.checked_add(start)) != Some(size) {
+            return Err(io::Error::other(format!(
+                "it has {size} bytes, which are not whole chunks of {}",
+                header.chunk
+            )));
+        }
         Ok(Parity {
             file,
             start,
-            header,
+            header: found,
         })
     }
 

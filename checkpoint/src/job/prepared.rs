@@ -32,7 +32,8 @@ enum Line {
 }
 
 impl Prepared {
-    /// Reads the list of a node in `dir`. Lines that are damaged are passed over.
+    /// Reads the list of a node in `dir`. Lines that are damaged, or that this node has not written,
+    /// are passed over.
     pub fn read(dir: &Path, group: &str, node: usize) -> Result<Prepared, JobError> {
         let path = dir.join(names::prepared(group, node));
         let bytes = match regular::read(&path, MOST_BYTES) {
@@ -43,8 +44,11 @@ impl Prepared {
         for text in bytes.split_inclusive(|b| *b == b'\n') {
             match line::decode(text) {
                 Some(Line::Begin { manifest }) => found.manifest = manifest,
-                Some(Line::Prepared(part)) => found.parts.push(*part),
-                None => {}
+                Some(Line::Prepared(part)) if part.node == node => match part.check(group) {
+                    Ok(()) => found.parts.push(*part),
+                    Err(why) => tracing::warn!("a line of {path:?} is passed over: {why}"),
+                },
+                _ => {}
             }
         }
         Ok(found)

@@ -13,8 +13,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What is left of a set: for each member, the paths of its file and of its parity, if they are
-/// whole.
+/// What is left of a set: for each member, the path of its file and its parity, if they are whole.
 pub struct Left<'l> {
     /// The scheme of the set.
     pub redundancy: Redundancy,
@@ -22,16 +21,22 @@ pub struct Left<'l> {
     pub entries: Vec<&'l FileEntry>,
     /// The paths of the files.
     pub files: Vec<Option<PathBuf>>,
-    /// The paths of the parity.
-    pub parities: Vec<Option<PathBuf>>,
+    /// The parity of these files.
+    pub parities: Vec<Option<Parity>>,
 }
 
 impl Left<'_> {
+    /// Returns which members have their file, and which have their parity.
+    pub fn there(&self) -> (Vec<bool>, Vec<bool>) {
+        let files = self.files.iter().map(Option::is_some);
+        let parities = self.parities.iter().map(Option::is_some);
+        (files.collect(), parities.collect())
+    }
+
     /// Returns true if the file of `member` can be rebuilt. With the redundancy that is left, that
     /// of another lost member may not be.
     pub fn is_enough_for(&self, member: usize) -> bool {
-        let there = |all: &[Option<PathBuf>]| all.iter().map(Option::is_some).collect::<Vec<_>>();
-        let (files, parities) = (there(&self.files), there(&self.parities));
+        let (files, parities) = self.there();
         self.redundancy.can_rebuild(member, &files, &parities)
     }
 
@@ -65,24 +70,22 @@ impl Left<'_> {
 }
 
 /// The open files of a set.
-struct Opened {
+struct Opened<'l> {
     files: Vec<Option<File>>,
-    parities: Vec<Option<Parity>>,
+    parities: &'l [Option<Parity>],
     chunk: u64,
 }
 
-impl Opened {
-    fn of(left: &Left<'_>) -> io::Result<Opened> {
+impl<'l> Opened<'l> {
+    fn of(left: &'l Left<'_>) -> io::Result<Self> {
         let files = left
             .files
             .iter()
             .map(|path| path.as_deref().map(regular::open).transpose());
-        let parities = left.parities.iter();
-        let parities = parities.map(|path| path.as_deref().map(Parity::open).transpose());
         let entries: Vec<FileEntry> = left.entries.iter().map(|e| (*e).clone()).collect();
         Ok(Opened {
             files: files.collect::<io::Result<_>>()?,
-            parities: parities.collect::<io::Result<_>>()?,
+            parities: &left.parities,
             chunk: Header::chunk(left.redundancy, &entries),
         })
     }
@@ -112,9 +115,7 @@ impl Opened {
         let stripes = header.redundancy.stripes(header.set.len());
         let slots = header.stripes();
         let slot = slots.iter().position(|(s, _)| stripes[*s] == *stripe);
-        match slot.filter(|_| header.chunk == self.chunk) {
-            Some(slot) => of.get(slot, at, length),
-            None => Err(io::Error::other("it is the parity of other files")),
-        }
+        let slot = slot.ok_or(io::ErrorKind::NotFound)?;
+        of.get(slot, at, length)
     }
 }

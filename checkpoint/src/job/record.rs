@@ -3,6 +3,7 @@
 use super::scheme::Redundancy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A file of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,6 +145,16 @@ pub struct Committed {
 
 /// The checkpoints of a job, by step.
 pub type Steps = BTreeMap<u64, Committed>;
+
+impl Block {
+    /// Returns the global indices of its values, if it is a block of a global array.
+    pub(super) fn place(&self) -> Option<Vec<Range<usize>>> {
+        let offset = self.offset.as_ref()?;
+        let end = |(start, n): (&usize, &usize)| Some(*start..start.checked_add(*n)?);
+        let is_one = offset.len() == self.count.len();
+        is_one.then(|| offset.iter().zip(&self.count).map(end).collect())?
+    }
+}
 
 impl Commit {
     fn level(&self) -> Level {

@@ -110,23 +110,25 @@ impl<M: Messages> JobWriter<M> {
             if self.place_of(&part.file).is_some() {
                 own.files.insert(*step);
             }
-            if part
-                .parity
-                .as_ref()
-                .is_some_and(|parity| self.place_of(parity).is_some())
-            {
+            if self.parity(&found.commit).is_some() {
                 own.parities.insert(*step);
             }
         }
         own
     }
 
+    /// Returns the parity that this node has of a checkpoint, if it is whole.
+    fn parity(&self, of: &Commit) -> Option<Parity> {
+        let path = self.place_of(of.part(self.node())?.parity.as_ref()?)?;
+        let header = Header::of(&self.settings.group, of, self.node())?;
+        Parity::open(&path, &header).ok()
+    }
+
     /// Returns the path of a file that is whole, in the local folder or on the slow tier.
     fn place_of(&self, entry: &FileEntry) -> Option<PathBuf> {
-        let is_name = !entry.file.contains('/');
         let dirs = [&self.settings.local, &self.settings.slow];
         let mut paths = dirs.into_iter().map(|dir| dir.join(&entry.file));
-        paths.find(|path| is_name && hashed::check(path, entry).is_ok())
+        paths.find(|path| hashed::check(path, entry).is_ok())
     }
 
     /// Rebuilds all files that are lost.
@@ -153,8 +155,7 @@ impl<M: Messages> JobWriter<M> {
     fn send_pieces(&mut self, job: &Job<'_>, member: usize) -> Result<(), JobError> {
         let part = job.commit.part(self.node());
         let file = part.and_then(|part| regular::open(&self.place_of(&part.file)?).ok());
-        let parity =
-            part.and_then(|part| Parity::open(&self.place_of(part.parity.as_ref()?)?).ok());
+        let parity = self.parity(job.commit);
         let chunk = job.chunk();
         let to = job.set[job.lost];
         for (s, stripe) in job.stripes() {

@@ -260,18 +260,16 @@ impl<M: Messages> JobWriter<M> {
         let mut parts = Vec::new();
         for (node, vote) in votes.into_iter().enumerate() {
             match vote {
-                Ok(part) if part.step == step => parts.push(part),
-                Ok(part) => why.push(format!("node {node} has prepared step {}", part.step)),
+                Ok(part) if part.step != step => {
+                    why.push(format!("node {node} has prepared step {}", part.step));
+                }
+                Ok(part) => parts.push(part),
                 Err(error) => why.push(format!("node {node}: {error}")),
             }
         }
         fault::pass("job-voted");
         if let Some(absent) = absent(&parts, of.ranks).filter(|_| why.is_empty()) {
             why.push(format!("of {} ranks, {absent}", of.ranks));
-        }
-        if !why.is_empty() {
-            self.pending = None;
-            return Err(JobError::NotPrepared { step, why });
         }
         let time = of.members.first().map(|(_, snapshot)| snapshot.stamp.time);
         let commit = Commit {
@@ -283,6 +281,11 @@ impl<M: Messages> JobWriter<M> {
             sets: self.sets.clone(),
             parts,
         };
+        why.extend(commit.check(&self.settings.group).err());
+        if !why.is_empty() {
+            self.pending = None;
+            return Err(JobError::NotPrepared { step, why });
+        }
         if let Some(manifest) = &mut self.manifest {
             manifest.append(&Event::Commit(commit))?;
         }

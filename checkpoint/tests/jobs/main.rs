@@ -1,6 +1,7 @@
 //! Checkpoints of jobs: nodes are folders and threads.
 
 mod drained;
+mod forged;
 mod formats;
 mod increments;
 mod kills;
