@@ -219,14 +219,6 @@ impl Manifest {
     }
 }
 
-#[cfg(test)]
-impl Manifest {
-    /// Makes each append fail from now on.
-    pub fn make_read_only(&mut self) {
-        self.file = File::open(&self.path).unwrap();
-    }
-}
-
 /// Reads the checkpoints of `group` from the manifest in `dir`.
 pub fn read(dir: &Path, group: &str) -> Result<Contents, JobError> {
     let path = dir.join(names::manifest(group));

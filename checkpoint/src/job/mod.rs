@@ -29,7 +29,7 @@
 //! |---|---|
 //! | `connect`, `writer`, `committed` | the phases on one node |
 //! | `base` | what the next increments build on |
-//! | `recover`, `returned` | its files after a start, and what a return to an earlier step does |
+//! | `recover`, `plan`, `returned` | its files after a start, and a return to an earlier step |
 //! | `find`, `job_checkpoint`, `arrays`, `load` | the newest readable checkpoint, and its values |
 //! | `choice` | what all ranks of a run continue from |
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
@@ -56,6 +56,7 @@ mod messages;
 mod names;
 mod node_file;
 mod parity_file;
+mod plan;
 mod prepared;
 mod protect;
 mod rebuild;

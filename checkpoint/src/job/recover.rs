@@ -8,37 +8,16 @@ use super::hashed;
 use super::manifest;
 use super::messages::Messages;
 use super::parity_file::{Header, Parity, data_piece, pieces};
-use super::record::{Commit, FileEntry, Part, Steps, chain};
+use super::plan::{Job, Own, plan};
+use super::record::{Commit, FileEntry, Steps, chain};
 use super::scheme::Stripe;
 use super::writer::JobWriter;
-use crate::error::WriteError;
+use crate::error::{ReadError, WriteError};
 use crate::file::{Fault, atomic, regular};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-
-/// The files that one node has.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Own {
-    /// The steps of its files.
-    files: BTreeSet<u64>,
-    /// The steps of its parity.
-    parities: BTreeSet<u64>,
-}
-
-/// A file to rebuild, and what is left of its set.
-struct Job<'c> {
-    commit: &'c Commit,
-    set: &'c [usize],
-    /// The member whose file is lost.
-    lost: usize,
-    /// The members that have their file, and those that have their parity.
-    files: Vec<bool>,
-    parities: Vec<bool>,
-}
 
 impl<M: Messages> JobWriter<M> {
     /// Gives each node its files of the newest committed step of which every block is left, and
@@ -53,8 +32,7 @@ impl<M: Messages> JobWriter<M> {
         for step in steps.keys().rev() {
             match plan(&steps, *step, &all) {
                 Ok(jobs) => {
-                    self.rebuild_all(*step, &jobs)?;
-                    self.fetch(&steps, *step)?;
+                    self.rebuild_all(&steps, *step, &jobs)?;
                     self.continue_from(*step)?;
                     return Ok(Some(*step));
                 }
@@ -83,8 +61,7 @@ impl<M: Messages> JobWriter<M> {
             step,
             why: vec![why],
         })?;
-        self.rebuild_all(step, &jobs)?;
-        self.fetch(&steps, step)
+        self.rebuild_all(&steps, step, &jobs)
     }
 
     /// Returns the committed steps, and the files that each node can read. If a node cannot read
@@ -131,8 +108,9 @@ impl<M: Messages> JobWriter<M> {
         paths.find(|path| hashed::check(path, entry).is_ok())
     }
 
-    /// Rebuilds all files that are lost.
-    fn rebuild_all(&mut self, step: u64, jobs: &[Job<'_>]) -> Result<(), JobError> {
+    /// Gives each node its files of a step, of which `jobs` are lost. If one node does not get its
+    /// files, all get the error.
+    fn rebuild_all(&mut self, steps: &Steps, step: u64, jobs: &[Job<'_>]) -> Result<(), JobError> {
         let mut result = Ok(());
         for job in jobs {
             let member = job.set.iter().position(|node| *node == self.node());
@@ -145,6 +123,8 @@ impl<M: Messages> JobWriter<M> {
                 None => {}
             }
         }
+        let mut fetch = || self.fetch(steps, step).map_err(|e| e.to_string());
+        let result = result.and_then(|()| fetch());
         let votes = gather(&mut self.messages, result)?;
         let done: Result<Vec<()>, _> = broadcast(&mut self.messages, votes.map(whole))?;
         done.map_err(|why| JobError::NotRebuilt { step, why })?;
@@ -263,99 +243,22 @@ impl<M: Messages> JobWriter<M> {
         }))
     }
 
-    /// Gives all nodes their files that are on the slow tier only. If one cannot have them, all get
-    /// the error.
-    fn fetch(&mut self, steps: &Steps, step: u64) -> Result<(), JobError> {
-        let fetched = self.fetch_own(steps, step).map_err(|e| e.to_string());
-        let votes = gather(&mut self.messages, fetched)?;
-        let done: Result<Vec<()>, _> = broadcast(&mut self.messages, votes.map(whole))?;
-        done.map_err(|why| JobError::NotRebuilt { step, why })?;
-        Ok(())
-    }
-
     /// Copies files of this node that are on the slow tier only, and lists all as prepared.
-    fn fetch_own(&mut self, steps: &Steps, step: u64) -> Result<(), JobError> {
+    fn fetch(&mut self, steps: &Steps, step: u64) -> Result<(), JobError> {
         for part in chain(steps, step, self.node())
             .unwrap_or_default()
             .into_iter()
             .rev()
         {
             let path = self.settings.local.join(&part.file.file);
-            if hashed::check(&path, &part.file).is_err()
-                && let Some(from) = self.place_of(&part.file)
-            {
+            if hashed::check(&path, &part.file).is_err() {
+                let gone = || ReadError::NoneFound(path.clone());
+                let from = self.place_of(&part.file).ok_or_else(gone)?;
                 self.copy_file(&from, &path, part)?;
             }
             self.prepared.add(part.clone());
         }
         Ok(self.write_prepared()?)
-    }
-}
-
-impl Job<'_> {
-    fn chunk(&self) -> u64 {
-        let parts = self.set.iter().filter_map(|node| self.commit.part(*node));
-        let entries: Vec<FileEntry> = parts.map(|part| part.file.clone()).collect();
-        Header::chunk(self.commit.redundancy, &entries)
-    }
-
-    /// Returns the stripes that have data of the lost file, with their numbers.
-    fn stripes(&self) -> Vec<(usize, Stripe)> {
-        let all = self.commit.redundancy.stripes(self.set.len());
-        let own = |(_, stripe): &(usize, Stripe)| stripe.chunk_of(self.lost).is_some();
-        all.into_iter().enumerate().filter(own).collect()
-    }
-}
-
-/// Returns the files that must be rebuilt so that every block of `step` is there, or why some
-/// cannot be.
-fn plan<'c>(steps: &'c Steps, step: u64, all: &[Own]) -> Result<Vec<Job<'c>>, String> {
-    let mut jobs = Vec::new();
-    for part in &steps[&step].commit.parts {
-        let node = part.node;
-        let own = all.get(node).ok_or_else(|| {
-            format!(
-                "it was written by more than the {} nodes that are there",
-                all.len()
-            )
-        })?;
-        let parts = chain(steps, step, node).ok_or("a checkpoint that it builds on is missing")?;
-        let gone = parts
-            .into_iter()
-            .filter(|part| !own.files.contains(&part.step));
-        for part in gone {
-            jobs.push(job(&steps[&part.step].commit, part, all)?);
-        }
-    }
-    Ok(jobs)
-}
-
-fn job<'c>(commit: &'c Commit, of: &Part, all: &[Own]) -> Result<Job<'c>, String> {
-    let set = commit.set_of(of.node).unwrap_or_default();
-    let has = |has: fn(&Own) -> &BTreeSet<u64>| {
-        let there = |node: &usize| {
-            all.get(*node)
-                .is_some_and(|own| has(own).contains(&of.step))
-        };
-        set.iter().map(there).collect::<Vec<bool>>()
-    };
-    let (files, parities) = (has(|own| &own.files), has(|own| &own.parities));
-    let lost = set
-        .iter()
-        .position(|node| *node == of.node)
-        .unwrap_or_default();
-    match !set.is_empty() && commit.redundancy.can_rebuild(lost, &files, &parities) {
-        true => Ok(Job {
-            commit,
-            set,
-            lost,
-            files,
-            parities,
-        }),
-        false => Err(format!(
-            "the file of node {} at step {} is lost, and too little is left of its set {set:?}",
-            of.node, of.step
-        )),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Disks that fail, and settings that do not fit.
 
-use crate::world::{World, run, run_steps};
+use crate::world::{Node, World, run, run_steps};
 use std::fs;
 use tcasm_checkpoint::job::{JobCheckpoint, JobError, JobWriter, Redundancy, channels, committed};
 
@@ -316,4 +316,80 @@ fn file_that_one_node_cannot_get_back_is_an_error_on_all() {
     for error in errors {
         assert!(error.unwrap().contains("node 1: "));
     }
+}
+
+/// Nodes that do not continue from the same step would do different things afterwards.
+#[test]
+fn node_that_does_not_get_its_files_back_is_an_error_on_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 3, Redundancy::Xor);
+    run_steps(&world, &[10, 20]);
+    let done = run(&world, |node| {
+        let list = node.world.local(1).join("heat.node1.prepared");
+        let own = node.writer.node() == 1;
+        if own {
+            // A folder cannot be replaced by a file.
+            fs::remove_file(&list).unwrap();
+            fs::create_dir(&list).unwrap();
+        }
+        let errors = [node.writer.rebuild(), node.writer.recover().map(drop)];
+        let errors = errors.map(|done| done.map_err(|error| error.to_string()));
+        if own {
+            fs::remove_dir(&list).unwrap();
+        }
+        let again = node.writer.recover().unwrap();
+        (errors, again, node.step(30).unwrap())
+    });
+    for done in done {
+        let (errors, again, committed) = done.unwrap();
+        for error in errors {
+            let error = error.unwrap_err();
+            assert!(
+                error.contains("node 1: ") && error.contains("prepared"),
+                "{error}"
+            );
+        }
+        assert_eq!((again, committed), (Some(20), true));
+    }
+    world.check(&world.find().unwrap());
+}
+
+#[test]
+fn nodes_know_the_same_steps_although_a_return_is_not_entered_into_the_manifest() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 3, Redundancy::Xor).with(|settings| settings.keep = 3);
+    let done = run(&world, |node| {
+        assert!(
+            [10, 20, 30]
+                .into_iter()
+                .all(|step| node.step(step).unwrap())
+        );
+        let known = |node: &Node| format!("{:?} {:?}", node.writer, node.writer.base());
+        let before = known(node);
+        let (manifest, away) = (node.world.manifest(), node.world.root.join("away"));
+        let copy = node.world.root.join("copy");
+        if node.writer.node() == 0 {
+            fs::copy(&manifest, &copy).unwrap();
+            fs::rename(&manifest, &away).unwrap();
+            fs::rename(&copy, &manifest).unwrap();
+        }
+        let error = node.writer.continue_from(10).unwrap_err().to_string();
+        assert_eq!(known(node), before, "{error}");
+        if node.writer.node() == 0 {
+            fs::rename(&away, &manifest).unwrap();
+        }
+        node.writer.continue_from(10).unwrap();
+        (error, known(node).contains("[10]"), node.step(20).unwrap())
+    });
+    for done in done {
+        let (error, forgotten, committed) = done.unwrap();
+        assert!(
+            error.contains("step 10") && error.contains("heat.job"),
+            "{error}"
+        );
+        assert!(forgotten && committed);
+    }
+    let found = world.find().unwrap();
+    assert_eq!(found.step(), 20);
+    world.check(&found);
 }
