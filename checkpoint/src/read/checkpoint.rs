@@ -1,7 +1,6 @@
 //! Reads a checkpoint: a full one, or an increment with all that it builds on.
 
-use super::chain::{Care, Chains};
-use super::search::{self, Wanted};
+use super::chain::Chains;
 use crate::error::ReadError;
 use crate::file::memory;
 use crate::format::data::typed;
@@ -9,7 +8,6 @@ use crate::format::full::Full;
 use crate::format::header::Header;
 use crate::format::increment::Increment;
 use crate::format::names::Found;
-use crate::series::list;
 use ndarray::ArrayViewMutD;
 use std::path::{Path, PathBuf};
 use tcasm_core::field::{self, DType, Element, FieldDesc, FieldTable, Kind};
@@ -29,62 +27,6 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Opens the checkpoint at `path`. If that is a directory or a `.series` file, opens the newest
-    /// checkpoint in it that can be used. [`Checkpoint::passed_over`] tells which newer ones could
-    /// not be used.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
-        let path = path.as_ref();
-        if path.is_dir() {
-            newest(path, search::in_dir(path)?, Vec::new(), Care::Structure)
-        } else if path.extension().is_some_and(|e| e == "series") {
-            let mut files = list::files(path)?;
-            files.reverse();
-            newest(path, files, Vec::new(), Care::Structure)
-        } else {
-            open_file(path, &mut Chains::to_read(Care::Structure))
-        }
-    }
-
-    /// Opens the newest checkpoint of which every field can be read, or that of `step`. `dirs` are
-    /// the tiers of a run, fastest first, or the path of a single file. [`Checkpoint::passed_over`]
-    /// tells which newer ones could not be used.
-    ///
-    /// A checkpoint that lacks fields which a restart needs ([`FieldTable::missing`]) is passed
-    /// over if there is an older one that can be used and lacks none.
-    ///
-    /// In place of a folder, its file `NAME.vtkhdf.series` can be given, or the pattern
-    /// `NAME_%T.h5`. Both stand for all checkpoints called NAME in the folder, increments among
-    /// them.
-    ///
-    /// If that checkpoint holds rounded values, the error is [`ReadError::Lossy`].
-    pub fn restart(dirs: &[impl AsRef<Path>], step: Option<u64>) -> Result<Self, ReadError> {
-        Checkpoint::search(dirs, Wanted { name: None, step })?.if_exact()
-    }
-
-    /// Does the same as [`Checkpoint::restart`] where the folders hold the checkpoints of several
-    /// regions: takes only those called `name`, which is the name of the region. If there are only
-    /// others, the error [`ReadError::NoName`] lists their names.
-    pub fn restart_named(
-        dirs: &[impl AsRef<Path>],
-        name: &str,
-        step: Option<u64>,
-    ) -> Result<Self, ReadError> {
-        let name = Some(name);
-        Checkpoint::search(dirs, Wanted { name, step })?.if_exact()
-    }
-
-    /// Does the same as [`Checkpoint::restart`], or with a `name` as
-    /// [`Checkpoint::restart_named`], but accepts rounded values. The table says which they are
-    /// ([`FieldDesc::relative_error`]).
-    pub fn restart_lossy(
-        dirs: &[impl AsRef<Path>],
-        name: Option<&str>,
-        step: Option<u64>,
-    ) -> Result<Self, ReadError> {
-        let found = Checkpoint::search(dirs, Wanted { name, step })?;
-        Ok(found.allow_lossy())
-    }
-
     /// Returns the same checkpoint, from which a simulation may restart even if values are rounded.
     pub fn allow_lossy(self) -> Self {
         Checkpoint {
@@ -98,22 +40,8 @@ impl Checkpoint {
         self.allows_lossy
     }
 
-    fn search(dirs: &[impl AsRef<Path>], wanted: Wanted<'_>) -> Result<Self, ReadError> {
-        let dirs: Vec<&Path> = dirs.iter().map(AsRef::as_ref).collect();
-        if let ([file], None) = (&dirs[..], wanted.step)
-            && file.is_file()
-            && list::run(file).is_none()
-        {
-            let checkpoint = open_file(file, &mut Chains::to_read(Care::Fields))?;
-            return checkpoint.if_called(wanted.name);
-        }
-        let place = dirs.first().copied().unwrap_or(Path::new("."));
-        let (files, away) = search::in_tiers(place, &dirs, wanted)?;
-        newest(place, files, away, Care::Fields)
-    }
-
     /// Returns the checkpoint if its file or its region is called `name`, or if there is no `name`.
-    fn if_called(self, name: Option<&str>) -> Result<Self, ReadError> {
+    pub(super) fn if_called(self, name: Option<&str>) -> Result<Self, ReadError> {
         let of_file = Found::at(&self.path).map(|found| found.name);
         match name {
             Some(name) if name != self.region() && of_file.as_deref() != Some(name) => {
@@ -128,7 +56,7 @@ impl Checkpoint {
     }
 
     /// Returns the checkpoint if all its values are exact.
-    fn if_exact(self) -> Result<Self, ReadError> {
+    pub(super) fn if_exact(self) -> Result<Self, ReadError> {
         let Some(relative_error) = self.table().relative_error() else {
             return Ok(self);
         };
@@ -247,7 +175,7 @@ impl Checkpoint {
     }
 
     /// Returns the checkpoint, for which `passed_over` could not be used.
-    fn after(self, passed_over: Vec<(PathBuf, ReadError)>) -> Self {
+    pub(super) fn after(self, passed_over: Vec<(PathBuf, ReadError)>) -> Self {
         Checkpoint {
             passed_over,
             ..self
@@ -255,7 +183,7 @@ impl Checkpoint {
     }
 
     /// Returns an error if it lacks fields that a restart needs.
-    fn lacks(&self) -> Option<ReadError> {
+    pub(super) fn lacks(&self) -> Option<ReadError> {
         let missing = self.table().missing();
         let fields: Vec<String> = missing.map(|field| field.name.clone()).collect();
         (!fields.is_empty()).then(|| ReadError::Lacks {
@@ -322,43 +250,8 @@ fn check_array(field: &FieldDesc, asked: DType, shape: &[usize]) -> Result<(), R
     Ok(())
 }
 
-/// Opens the first of `files` that can be used. `passed_over` are files that could not be used
-/// before. If fields are checked, it is for a restart: the first one that lacks none is taken, or
-/// else the first.
-fn newest(
-    place: &Path,
-    files: Vec<PathBuf>,
-    mut passed_over: Vec<(PathBuf, ReadError)>,
-    care: Care,
-) -> Result<Checkpoint, ReadError> {
-    let mut chains = Chains::to_read(care);
-    // The first one that lacks fields, and the number of files that were passed over before it.
-    let mut first = None;
-    for path in files {
-        let error = match open_file(&path, &mut chains) {
-            Ok(checkpoint) => match checkpoint.lacks().filter(|_| care >= Care::Fields) {
-                None => return Ok(checkpoint.after(passed_over)),
-                Some(error) => {
-                    first.get_or_insert((checkpoint, passed_over.len()));
-                    error
-                }
-            },
-            Err(error) => error,
-        };
-        tracing::warn!("passing over a checkpoint: {error}");
-        passed_over.push((path, error));
-    }
-    if let Some((checkpoint, before)) = first {
-        passed_over.truncate(before);
-        return Ok(checkpoint.after(passed_over));
-    }
-    match passed_over.is_empty() {
-        true => Err(ReadError::NoneFound(place.to_owned())),
-        false => Err(ReadError::NoneUsable(place.to_owned(), passed_over)),
-    }
-}
-
-fn open_file(path: &Path, chains: &mut Chains) -> Result<Checkpoint, ReadError> {
+/// Opens the checkpoint in one file, and all that it builds on.
+pub(super) fn open_file(path: &Path, chains: &mut Chains) -> Result<Checkpoint, ReadError> {
     let (full, increments) = chains.open(path)?;
     Ok(Checkpoint {
         path: path.to_owned(),

@@ -4,6 +4,7 @@ mod chain;
 mod checkpoint;
 mod link;
 mod load;
+mod open;
 mod search;
 mod verify;
 

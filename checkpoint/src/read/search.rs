@@ -20,7 +20,7 @@ pub struct Wanted<'a> {
 /// Checkpoints, each with the number of its tier.
 type InTiers = Vec<(usize, Found)>;
 /// Files that could not be used, with their errors.
-type PassedOver = Vec<(PathBuf, ReadError)>;
+pub type PassedOver = Vec<(PathBuf, ReadError)>;
 
 /// Returns the checkpoints in `dir`, newest first. They must be of one run.
 pub fn in_dir(dir: &Path) -> Result<Vec<PathBuf>, ReadError> {

@@ -28,7 +28,7 @@ mod model;
 #[cfg(test)]
 pub(crate) mod test {
     use super::Tier;
-    use crate::{Checkpointer, Mode, Options, Snapshot};
+    use crate::{Checkpointer, Mode, Options, Retention, Snapshot};
     use std::path::Path;
     use tcasm_core::field::{DType, FieldDesc, FieldTable};
     use tcasm_core::format::stamp::Stamp;
@@ -54,5 +54,26 @@ pub(crate) mod test {
         write(&mut to, step);
         drop(to);
         Tier::open(dir, "run", None, Mode::PRIVATE).unwrap()
+    }
+
+    #[test]
+    fn checkpoints_that_the_rules_name_stay_although_others_wait_to_be_drained() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut to = Checkpointer::new(dir.path(), "run", Options::default()).unwrap();
+        [10, 20, 30]
+            .into_iter()
+            .for_each(|step| write(&mut to, step));
+        drop(to);
+        let mut tier = Tier::open(dir.path(), "run", None, Mode::PRIVATE).unwrap();
+        let keep = Retention {
+            steps: [10].into(),
+            ..Retention::last(1)
+        };
+        tier.drained(10).unwrap();
+        assert_eq!(tier.apply_retention(&keep, true).unwrap(), 0);
+        tier.drained(20).unwrap();
+        assert_eq!(tier.apply_retention(&keep, true).unwrap(), 1);
+        let steps: Vec<u64> = tier.contents().items.keys().copied().collect();
+        assert_eq!(steps, [10, 30]);
     }
 }

@@ -6,7 +6,7 @@ use super::manifest::Manifest;
 use super::retention::Retention;
 use super::stored;
 use crate::error::WriteError;
-use crate::file::{Fault, Lock, Mode, atomic, seal};
+use crate::file::{Dir, Fault, Lock, Mode, atomic, seal};
 use crate::format::names;
 use crate::series::list;
 use std::fs;
@@ -156,10 +156,8 @@ impl Tier {
         // checkpoints kept.
         let stays = |step: &u64| has_next && !items[step].drained;
         if steps.iter().any(stays) {
-            let needed = Retention {
-                steps: items.keys().copied().filter(stays).collect(),
-                ..retention.clone()
-            };
+            let mut needed = retention.clone();
+            needed.steps.extend(items.keys().copied().filter(stays));
             steps = needed.dispensable(items);
         }
         for step in &steps {
@@ -278,6 +276,9 @@ impl Tier {
                 // chain that it replaces has lost a file since.
                 Ok(entry) if !self.contents().is_whole(file.step) => {
                     tracing::info!("entered {:?}, whose writer was killed", file.path);
+                    // Its name may not be on the disk, and the file that it replaces goes.
+                    let named = Dir::open(&self.dir).and_then(|dir| dir.sync());
+                    named.map_err(|e| Fault::from(e).at(&file.path))?;
                     let old = known.map(|item| self.path(&item.entry));
                     self.manifest.append_or_note(Event::Complete(entry))?;
                     old.map_or(Ok(()), |old| remove(&old))?;

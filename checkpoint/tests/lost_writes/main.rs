@@ -45,6 +45,11 @@ struct Run {
 
 impl Run {
     fn new(scenario: Scenario, library: &Path, at: usize, how: &str) -> Run {
+        Run::of("child", scenario, library, (at, how))
+    }
+
+    /// Runs the test `child` of this program.
+    fn of(child: &str, scenario: Scenario, library: &Path, (at, how): (usize, &str)) -> Run {
         let dir = match scenario {
             Scenario::Direct => disk(),
             _ => tempfile::tempdir().unwrap(),
@@ -54,7 +59,7 @@ impl Run {
         let run = Run { dir };
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--exact", "child", "--ignored", "--test-threads", "1"])
+            .args(["--exact", child, "--ignored", "--test-threads", "1"])
             .env("LD_PRELOAD", library)
             .env("TCASM_FAULT_DIR", &files)
             .env("TCASM_FAULT_AT", at.to_string())
@@ -251,6 +256,27 @@ fn each_lost_write_of_each_file_is_reported() {
     for scenario in scenario::ALL {
         assert_reported_or_right(scenario, Choice::All);
     }
+}
+
+/// Otherwise a crash could leave the line without the file, and nothing of the older file that it
+/// has replaced.
+#[test]
+fn name_of_a_file_is_on_the_disk_before_it_is_entered() {
+    let tools = tempfile::tempdir().unwrap();
+    let library = library(tools.path());
+    let run = Run::of("enters", Scenario::Chain, &library, (0, "once"));
+    let operations = run.operations();
+    let again = operations.iter().position(|o| o == "write /again").unwrap();
+    let opening = &operations[again..];
+    let first = |operation| opening.iter().position(|o| o == operation);
+    let (synced, entered) = (first("sync "), first("write /run.manifest"));
+    assert!(synced.is_some() && synced < entered, "{opening:#?}");
+}
+
+#[test]
+#[ignore = "run by another test"]
+fn enters() {
+    scenario::enter_what_is_not_listed();
 }
 
 #[test]

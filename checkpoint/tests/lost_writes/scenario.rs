@@ -199,6 +199,24 @@ impl Reporter {
     }
 }
 
+/// Writes two checkpoints, takes the line of the second one out of the manifest, as if its writer
+/// had been killed before, and opens the folder again. A file `again` marks that.
+pub fn enter_what_is_not_listed() {
+    let dir = PathBuf::from(std::env::var_os(FILES).expect("run by another test"));
+    let open = || Checkpointer::open("run", settings_of(PLAIN, &dir)).unwrap();
+    let mut to = open();
+    for step in [10, 20] {
+        advance(&mut to, step).unwrap();
+    }
+    drop(to);
+    let manifest = dir.join("run.manifest");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    std::fs::write(&manifest, lines[..lines.len() - 1].concat()).unwrap();
+    std::fs::write(dir.join("again"), "again").unwrap();
+    assert_eq!(open().contents().items.len(), 2);
+}
+
 /// Runs the scenario that the environment variables name.
 pub fn run() {
     let var = |name| PathBuf::from(std::env::var_os(name).expect("run by another test"));
