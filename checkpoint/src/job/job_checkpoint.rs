@@ -2,12 +2,13 @@
 
 use super::error::JobError;
 use super::node_file::{self, Rank, name_of};
+use super::open_files::OpenFiles;
 use super::record::{Block, Committed, Level};
 use crate::error::ReadError;
 use crate::read::Checkpoint;
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tcasm_core::field::FieldDesc;
 
 /// A committed checkpoint of a job, of which every block is there.
@@ -16,6 +17,7 @@ pub struct JobCheckpoint {
     group: String,
     committed: Committed,
     files: Vec<NodeFile>,
+    open: OpenFiles,
     passed_over: Vec<(u64, String)>,
 }
 
@@ -24,7 +26,8 @@ pub struct JobCheckpoint {
 struct NodeFile {
     path: PathBuf,
     ranks: Vec<u32>,
-    open: OnceCell<Checkpoint>,
+    /// The identity of its state.
+    id: String,
 }
 
 impl JobCheckpoint {
@@ -38,11 +41,12 @@ impl JobCheckpoint {
         let files = files.map(|(part, path)| NodeFile {
             path,
             ranks: part.ranks.clone(),
-            open: OnceCell::new(),
+            id: part.id.clone(),
         });
         JobCheckpoint {
             group: group.to_owned(),
             files: files.collect(),
+            open: OpenFiles::default(),
             committed,
             passed_over,
         }
@@ -102,8 +106,8 @@ impl JobCheckpoint {
 
     /// Reads and checks the values of all files.
     pub fn verify(&self) -> Result<(), JobError> {
-        for file in &self.files {
-            file.checkpoint()?.verify()?;
+        for number in 0..self.files.len() {
+            self.file(number)?.verify()?;
         }
         Ok(())
     }
@@ -111,12 +115,12 @@ impl JobCheckpoint {
     /// Returns what the region of a rank was.
     pub fn rank(&self, rank: u32) -> Result<Rank, JobError> {
         let file = self.file_of(rank)?;
-        Ok(node_file::rank(file.checkpoint()?, rank)?)
+        Ok(node_file::rank(&file, rank)?)
     }
 
     /// Reads a field of a rank into `buffer` as it lay in memory, ghost layers included.
     pub fn read_block(&self, rank: u32, field: &str, buffer: &mut [u8]) -> Result<(), JobError> {
-        let file = self.file_of(rank)?.checkpoint()?;
+        let file = self.file_of(rank)?;
         Ok(file.read_bytes(&name_of(field, rank), buffer)?)
     }
 
@@ -164,13 +168,20 @@ impl JobCheckpoint {
         whole.ok_or_else(|| self.no_field(field))
     }
 
-    fn file_of(&self, rank: u32) -> Result<&NodeFile, JobError> {
+    /// Returns the file that has the blocks of a rank.
+    fn file_of(&self, rank: u32) -> Result<Arc<Checkpoint>, JobError> {
         let mut files = self.files.iter();
-        let found = files.find(|file| file.ranks.contains(&rank));
-        found.ok_or(JobError::NoRank {
+        let number = files.position(|file| file.ranks.contains(&rank));
+        let number = number.ok_or(JobError::NoRank {
             rank,
             ranks: self.ranks(),
-        })
+        })?;
+        Ok(self.file(number)?)
+    }
+
+    /// Returns the file with this number, which is opened if it is not open.
+    fn file(&self, number: usize) -> Result<Arc<Checkpoint>, ReadError> {
+        self.open.get(number, || self.files[number].open())
     }
 
     pub(super) fn no_field(&self, field: &str) -> JobError {
@@ -182,12 +193,15 @@ impl JobCheckpoint {
 }
 
 impl NodeFile {
-    fn checkpoint(&self) -> Result<&Checkpoint, ReadError> {
-        if self.open.get().is_none() {
-            // It stays empty only if the file cannot be opened.
-            let _ = self.open.set(Checkpoint::open(&self.path)?);
+    /// Opens the file, which must still be the one whose hash was checked.
+    fn open(&self) -> Result<Checkpoint, ReadError> {
+        let found = Checkpoint::open(&self.path)?;
+        match found.id() == self.id {
+            true => Ok(found),
+            false => Err(ReadError::Damaged {
+                path: self.path.clone(),
+                why: "it was replaced since the checkpoint was found, so find it again".to_owned(),
+            }),
         }
-        let missing = || ReadError::NoneFound(self.path.clone());
-        self.open.get().ok_or_else(missing)
     }
 }

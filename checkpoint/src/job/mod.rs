@@ -35,7 +35,7 @@
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
 //! | `scheme`, `code`, `parity_file`, `sets` | stripes, codes, the file of parity, sets of nodes |
 //! | `manifest`, `prepared`, `record`, `sound` | lines about what is committed and prepared |
-//! | `node_file`, `names`, `hashed` | the file of a node, names and hashes of files |
+//! | `node_file`, `open_files`, `names`, `hashed` | files of nodes, their names and hashes |
 //! | `messages`, `collective` | how nodes talk |
 //! | `vtkhdf` | the file for ParaView |
 
@@ -55,6 +55,7 @@ mod manifest;
 mod messages;
 mod names;
 mod node_file;
+mod open_files;
 mod parity_file;
 mod plan;
 mod prepared;

@@ -115,6 +115,11 @@ impl Checkpoint {
         &self.header().seal
     }
 
+    /// Returns the identity of the state, which no other state has.
+    pub(crate) fn id(&self) -> &str {
+        &self.header().id
+    }
+
     /// Reads the field `name` into `buffer` as it lay in memory, ghost layers included. After an
     /// error, the contents of `buffer` are unspecified.
     pub fn read_bytes(&self, name: &str, buffer: &mut [u8]) -> Result<(), ReadError> {

@@ -1,5 +1,6 @@
 //! Checkpoints of jobs: nodes are folders and threads.
 
+mod descriptors;
 mod drained;
 mod forged;
 mod formats;
