@@ -32,7 +32,7 @@ enum Line {
 }
 
 impl Prepared {
-    /// Reads the list of a node in `dir`. Lines that are damaged, or that this node has not written,
+    /// Reads the list of a node in `dir`. Lines that are damaged, or are not those of this node,
     /// are passed over.
     pub fn read(dir: &Path, group: &str, node: usize) -> Result<Prepared, JobError> {
         let path = dir.join(names::prepared(group, node));

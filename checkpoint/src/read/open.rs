@@ -1,5 +1,5 @@
-//! Opens checkpoints: a file, or the newest one that can be used among the files of a run, which may
-//! still go on.
+//! Opens checkpoints: a file, or the newest one that can be used among the files of a run, which
+//! may still go on.
 
 use super::chain::{Care, Chains};
 use super::checkpoint::{Checkpoint, open_file};
