@@ -1,5 +1,6 @@
 //! Checkpoints of jobs: nodes are folders and threads.
 
+mod connecting;
 mod descriptors;
 mod drained;
 mod forged;
