@@ -16,8 +16,9 @@ impl Observer {
     ///
     /// Several notices may become one, so look for all versions that exist: call
     /// [`Observer::next`] with a timeout of zero until it returns [`ObserveError::NotReady`].
-    /// There is no notice of what happened before the first call, so look once between the first
-    /// call and waiting.
+    /// There is no notice of what happened before the first call. So the descriptor becomes readable
+    /// once after it, as soon as the producer gives notice of all that follows. This call does not
+    /// wait for that.
     ///
     /// Do not read from it, and do not shut it down: an observer whose sending has ended is
     /// detached, and the memory of its versions may be used for others.
@@ -28,10 +29,6 @@ impl Observer {
             // see that.
             let _ = socket::send(&self.session.socket, &Request::Subscribe.encode(), &[]);
             self.subscribed = true;
-            // The first notice shows that the producer has subscribed this observer. If it does not
-            // come in time, because the producer is stopped, it is left for the event loop.
-            let is_notice = |message: &[u8]| wire::is_notice(message).then_some(());
-            self.answer(ATTACH_TIMEOUT, is_notice);
         }
         Ok(self.session.socket.as_fd())
     }

@@ -112,7 +112,11 @@ fn late_answer_is_not_taken_for_that_to_the_next_request() {
 #[test]
 fn descriptor_is_quiet_after_a_late_answer_until_there_is_a_version() {
     let name = name("late-quiet");
-    let subscribe = |observer: &mut Observer| drop(observer.descriptor().map(drop));
+    let subscribe = |observer: &mut Observer| {
+        let descriptor = observer.descriptor().unwrap();
+        assert!(socket::wait_readable(&descriptor, DEADLINE));
+        observer.acknowledge();
+    };
     let (mut producer, mut observer) = with_a_late_answer(&name, subscribe);
     let descriptor = observer.descriptor().unwrap();
     let descriptor = descriptor.try_clone_to_owned().unwrap();

@@ -81,11 +81,6 @@ pub fn notice() -> Vec<u8> {
     bytes(&[NOTICE])
 }
 
-/// Returns true if the message is a notice.
-pub fn is_notice(message: &[u8]) -> bool {
-    words(message) == Some([NOTICE])
-}
-
 /// Returns the observer's greeting.
 pub fn hello() -> Vec<u8> {
     bytes(&[MAGIC, LAYOUT_VERSION])
@@ -185,7 +180,7 @@ mod tests {
         #[test]
         fn bytes_from_outside_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = (Request::decode(&bytes), hello_version(&bytes));
-            let _ = (decode_answer(&bytes), decode_rows(&bytes), is_notice(&bytes));
+            let _ = (decode_answer(&bytes), decode_rows(&bytes));
         }
     }
 
