@@ -16,9 +16,9 @@ impl Observer {
     ///
     /// Several notices may become one, so look for all versions that exist: call
     /// [`Observer::next`] with a timeout of zero until it returns [`ObserveError::NotReady`].
-    /// There is no notice of what happened before the first call. So the descriptor becomes readable
-    /// once after it, as soon as the producer gives notice of all that follows. This call does not
-    /// wait for that.
+    /// There is no notice of what happened before the first call. So the descriptor becomes
+    /// readable once after it, as soon as the producer gives notice of all that follows. This call
+    /// does not wait for that.
     ///
     /// Do not read from it, and do not shut it down: an observer whose sending has ended is
     /// detached, and the memory of its versions may be used for others.
