@@ -39,6 +39,8 @@ const SLURM_NAMESPACE: &str = "slurm.";
 const PER_HOST: [&str; 2] = ["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"];
 /// The number of this host, from 0.
 const HOST: &str = "SLURM_NODEID";
+/// How often Slurm has queued the job again. Its number and those of its steps are the same then.
+const RESTARTS: &str = "SLURM_RESTART_COUNT";
 
 const OWN: Launcher = Launcher {
     signs: &["TCASM_RANK", "TCASM_RANKS"],
@@ -194,11 +196,20 @@ impl Reader<'_> {
     }
 
     fn run(&self) -> Option<String> {
-        let mut ids = self.launchers().flat_map(|l| l.run.iter());
-        ids.find_map(|names| {
-            let parts = names.iter().map(|name| (self.get)(name));
-            Some(parts.collect::<Option<Vec<String>>>()?.join("."))
+        let own = OWN.run.iter().find_map(|names| self.joined(names));
+        own.or_else(|| {
+            let mut ids = self.launchers().flat_map(|l| l.run.iter());
+            let id = ids.find_map(|names| self.joined(names))?;
+            Some(match (self.get)(RESTARTS).filter(|count| count != "0") {
+                Some(count) => format!("{id}.{count}"),
+                None => id,
+            })
         })
+    }
+
+    fn joined(&self, names: &[&str]) -> Option<String> {
+        let parts = names.iter().map(|name| (self.get)(name));
+        Some(parts.collect::<Option<Vec<String>>>()?.join("."))
     }
 
     fn check(&self, told: &Told) -> Result<(), EnvError> {

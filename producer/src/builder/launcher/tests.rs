@@ -78,6 +78,21 @@ fn each_launcher_tells_the_place_and_the_run() {
 }
 
 #[test]
+fn job_that_slurm_has_queued_again_is_another_run() {
+    let mut job = env(&BY_SLURM);
+    let mut run_of = |count: &'static str| {
+        job.insert("SLURM_RESTART_COUNT", count.into());
+        read(&job).unwrap().run
+    };
+    assert_eq!(
+        ["0", "1", "2"].map(&mut run_of),
+        ["4711.0", "4711.0.1", "4711.0.2"]
+    );
+    job.insert("TCASM_RUN", "monday".into());
+    assert_eq!(read(&job).unwrap().run, "monday");
+}
+
+#[test]
 fn launcher_counts_that_was_started_in_a_job_of_slurm() {
     for (variables, run) in [(&BY_OPEN_MPI[..], "1200619521"), (&BY_HYDRA, "own")] {
         let mut job = env(&BY_SLURM);
