@@ -6,6 +6,7 @@ mod restart;
 
 use clap::Parser;
 use halo::Halo;
+use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 use std::path::PathBuf;
 use tcasm_examples::{GrayScott, Outcome, Planes, Progress, RunArgs, arrays};
@@ -32,9 +33,18 @@ fn main() -> Outcome {
     let args = Args::parse();
     let universe = mpi::initialize().ok_or(JobError::NoMpi)?;
     let world = universe.world();
+    if let Err(failure) = run(&args, &world) {
+        // The other ranks may wait for this one, and would wait for ever.
+        eprintln!("Error: {failure:?}");
+        world.abort(1);
+    }
+    Ok(())
+}
+
+fn run(args: &Args, world: &SimpleCommunicator) -> Outcome {
     let solver = GrayScott::new(args.run.params()?);
-    let planes = planes(&args.run, &world)?;
-    let halo = Halo::new(&world, planes);
+    let planes = planes(&args.run, world)?;
+    let halo = Halo::new(world, planes);
 
     // u and v of the current step, and of the next step, each with a ghost plane at both ends.
     let bytes = planes.shape_with_ghosts().iter().product::<usize>() * size_of::<f64>();
@@ -52,7 +62,7 @@ fn main() -> Outcome {
     let mut step = 0;
     if let [slow, nodes @ ..] = &args.restart[..] {
         let fields = [("u", halo.inner(&mut u)), ("v", halo.inner(&mut v))];
-        step = restart::read(&world, &args.name, (slow, nodes), planes, fields)?;
+        step = restart::read(world, &args.name, (slow, nodes), planes, fields)?;
     }
     halo.exchange(u);
     halo.exchange(v);

@@ -19,8 +19,8 @@ pub fn read(
 ) -> Result<u64, Failure> {
     // Files of nodes that are lost are rebuilt here.
     let dir = std::env::temp_dir().join(format!("{group}-{}", std::process::id()));
-    std::fs::create_dir_all(&dir)?;
     let places = Places::new(slow, nodes).rebuild_in(&dir);
+    std::fs::create_dir_all(&dir)?;
     let read = find(world, group, &places).and_then(|job| read_from(&job, planes, fields));
     std::fs::remove_dir_all(&dir)?;
     read
