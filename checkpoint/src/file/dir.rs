@@ -12,7 +12,7 @@
 
 use super::mode::Mode;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{FileStat, Mode as Bits, fchmod, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 use std::ffi::OsStr;
@@ -132,12 +132,9 @@ impl Dir {
     /// Renames `from` to `to`, unless something has that name already, even a dangling link.
     pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         match linkat(&self.0, from, &self.0, to, AtFlags::empty()) {
-            // The file system has no hard links, so a file that appears now is replaced.
+            // The file system has no hard links.
             Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
-                return match self.has(to) {
-                    true => Err(io::ErrorKind::AlreadyExists.into()),
-                    false => self.rename(from, to),
-                };
+                return self.rename_without_links(from, to);
             }
             // NFS may send a request twice, and the second one finds the name that the first one
             // has made.
@@ -149,6 +146,17 @@ impl Dir {
             tracing::warn!("cannot remove the temporary file {from:?}: {e}");
         }
         Ok(())
+    }
+
+    fn rename_without_links(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match renameat2(&self.0, from, &self.0, to, RenameFlags::RENAME_NOREPLACE) {
+            // Then a file that appears just now is replaced.
+            Err(Errno::EINVAL | Errno::EOPNOTSUPP | Errno::ENOSYS) => match self.has(to) {
+                true => Err(io::ErrorKind::AlreadyExists.into()),
+                false => self.rename(from, to),
+            },
+            renamed => Ok(renamed?),
+        }
     }
 
     /// Returns true if `a` and `b` are names of the same file.

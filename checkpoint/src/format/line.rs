@@ -13,11 +13,16 @@ pub fn encode(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Returns the value in `line`, or `None` if the line is damaged.
+/// Returns the value in `line`, or `None` if the line is damaged, or has another value.
 pub fn decode<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+    serde_json::from_slice(text(line)?).ok()
+}
+
+/// Returns the JSON in `line`, or `None` if the line is damaged.
+pub fn text(line: &[u8]) -> Option<&[u8]> {
     let line = line.strip_suffix(b"\n")?;
     let (text, sum) = line.split_at_checked(line.len().checked_sub(17)?)?;
     let sum = std::str::from_utf8(sum.strip_prefix(b"#")?).ok()?;
     let same = u64::from_str_radix(sum, 16).ok()? == xxh3_64(text);
-    same.then(|| serde_json::from_slice(text).ok()).flatten()
+    same.then_some(text)
 }

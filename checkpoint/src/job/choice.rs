@@ -7,6 +7,7 @@
 //! it. The next run removes the file.
 
 use super::error::JobError;
+use super::manifest;
 use super::names;
 use crate::error::{ReadError, WriteError};
 use crate::file::{Dir, Fault, Mode, atomic, regular};
@@ -46,20 +47,17 @@ pub(super) struct ChoiceFile<'m> {
     mode: Mode,
     path: PathBuf,
     member: &'m Member,
-    manifest: u64,
 }
 
 impl<'m> ChoiceFile<'m> {
-    /// Returns the file in `dir` for the run of `member`. `manifest` is the time at which the
-    /// manifest was created.
-    pub fn new((dir, mode): (&'m Path, Mode), member: &'m Member, manifest: u64) -> Self {
+    /// Returns the file in `dir`, beside the manifest, for the run of `member`.
+    pub fn new((dir, mode): (&'m Path, Mode), member: &'m Member) -> Self {
         let path = dir.join(names::choice(&member.group, &member.run));
         ChoiceFile {
             dir,
             mode,
             path,
             member,
-            manifest,
         }
     }
 
@@ -72,8 +70,9 @@ impl<'m> ChoiceFile<'m> {
         if let Some(file) = self.open()? {
             return self.join(file);
         }
+        let manifest = self.manifest()?;
         let step = choose()?;
-        match self.create(step) {
+        match self.create(manifest, step) {
             Ok(choice) => {
                 self.remove_others();
                 Ok(choice)
@@ -84,12 +83,12 @@ impl<'m> ChoiceFile<'m> {
     }
 
     /// Creates the file, with the line of this rank, unless there is one.
-    fn create(&self, step: Option<u64>) -> Result<Choice, WriteError> {
+    fn create(&self, manifest: u64, step: Option<u64>) -> Result<Choice, WriteError> {
         let choice = Choice {
             group: self.member.group.clone(),
             run: self.member.run.clone(),
             ranks: self.member.ranks,
-            manifest: self.manifest,
+            manifest,
             step,
         };
         let lines = [Line::Chosen(choice.clone()), self.own_line()];
@@ -130,8 +129,8 @@ impl<'m> ChoiceFile<'m> {
             let of = format!("it is of {} ranks, and there are {ranks}", choice.ranks);
             return Err(self.stale(of));
         }
-        // The agents may have made the first manifest meanwhile.
-        if ![0, self.manifest].contains(&choice.manifest) {
+        // The agents may have made the first manifest since another rank chose, or just before.
+        if ![0, self.manifest()?].contains(&choice.manifest) {
             return Err(self.stale("it is of another manifest".to_owned()));
         }
         let own =
@@ -140,6 +139,11 @@ impl<'m> ChoiceFile<'m> {
             true => Err(self.stale(format!("rank {rank} has already continued by it"))),
             false => Ok(choice),
         }
+    }
+
+    /// Returns the time at which the manifest was created, or 0 if there is none.
+    fn manifest(&self) -> Result<u64, JobError> {
+        Ok(manifest::read(self.dir, &self.member.group)?.created)
     }
 
     fn open(&self) -> Result<Option<File>, JobError> {

@@ -43,8 +43,11 @@ impl<M: Messages> JobWriter<M> {
         let drained = if due { self.drain(step) } else { Ok(()) };
         let retained = self.retain();
         self.shorten_manifest();
-        retained?;
-        drained
+        match drained {
+            // Some nodes may have left what all do together, so nothing else counts.
+            Err(JobError::Lost(lost)) => Err(lost.into()),
+            drained => retained.map_err(JobError::from).and(drained),
+        }
     }
 
     /// Notes the step that was prepared last if it is committed and no round has shown that: the

@@ -88,9 +88,8 @@ impl JobCheckpoint {
         if member.ranks <= 1 {
             return newest(group, places);
         }
-        let manifest = manifest::read(&places.slow, group)?.created;
         let mut found = None;
-        let file = ChoiceFile::new((&places.slow, places.mode), member, manifest);
+        let file = ChoiceFile::new((&places.slow, places.mode), member);
         let choice = file.take(|| {
             found = newest(group, places)?;
             Ok(found.as_ref().map(JobCheckpoint::step))

@@ -29,6 +29,8 @@ const MOST_BYTES: u64 = 4 << 30;
 const LONG: u64 = 1 << 20;
 /// How many times as long as the lines that count a manifest must be to be replaced.
 const SEVERAL: u64 = 4;
+/// How often a manifest is read again that another host has replaced meanwhile (NFS).
+const STALE: usize = 5;
 
 /// A manifest that is locked, and open for appending.
 #[derive(Debug)]
@@ -222,7 +224,14 @@ impl Manifest {
 /// Reads the checkpoints of `group` from the manifest in `dir`.
 pub fn read(dir: &Path, group: &str) -> Result<Contents, JobError> {
     let path = dir.join(names::manifest(group));
-    match regular::read(&path, MOST_BYTES) {
+    let mut found = regular::read(&path, MOST_BYTES);
+    for _ in 0..STALE {
+        let is_stale = |e: &io::Error| e.kind() == io::ErrorKind::StaleNetworkFileHandle;
+        if found.as_ref().err().is_some_and(is_stale) {
+            found = regular::read(&path, MOST_BYTES);
+        }
+    }
+    match found {
         Ok(bytes) => Ok(parse(&path, group, &bytes)?.0),
         Err(error) if error.kind() == io::ErrorKind::NotFound && dir.is_dir() => {
             Ok(Contents::default())
@@ -272,8 +281,11 @@ fn parse(path: &Path, group: &str, bytes: &[u8]) -> Result<(Contents, u64), JobE
                 Err(why) => tracing::warn!("line {} of {path:?} is passed over: {why}", i + 1),
             },
             // The writer died while it wrote the last line.
-            None if i + 1 == lines.len() => end -= text.len(),
-            None => tracing::warn!("line {} of {path:?} is damaged and passed over", i + 1),
+            None if i + 1 == lines.len() && line::text(text).is_none() => end -= text.len(),
+            None => tracing::warn!(
+                "line {} of {path:?} is damaged, or of a newer program, and passed over",
+                i + 1
+            ),
         }
     }
     let is_new = end == 0 && (bytes.is_empty() || bytes.starts_with(b"{\"event\":\"begin\""));

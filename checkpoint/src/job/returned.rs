@@ -11,6 +11,7 @@ impl<M: Messages> JobWriter<M> {
     /// ones. [`recover`](Self::recover) does this itself. All nodes call it, and get the same: if
     /// the manifest cannot be written, the later checkpoints that it has stay known on all.
     pub fn continue_from(&mut self, step: u64) -> Result<(), JobError> {
+        self.settle()?;
         let gone = self.forget_from(step.saturating_add(1))?;
         gone.map_err(|why| JobError::NotContinued { step, why })
     }

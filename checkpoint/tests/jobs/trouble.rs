@@ -242,12 +242,31 @@ fn committed_step_that_no_round_has_shown_is_known_when_the_next_one_is_prepared
         assert!(node.step(20).unwrap());
     });
     assert_eq!(done, [Some(()); 2]);
-    let steps = committed(&world.slow(), "heat").unwrap();
-    let steps: Vec<u64> = steps.iter().map(|found| found.commit.step).collect();
+    let steps = steps(&world);
     assert_eq!(steps, [10, 20]);
     for step in steps {
         world.check(&JobCheckpoint::find("heat", &world.places(), Some(step)).unwrap());
     }
+}
+
+fn steps(world: &World) -> Vec<u64> {
+    let steps = committed(&world.slow(), "heat").unwrap().into_iter();
+    steps.map(|found| found.commit.step).collect()
+}
+
+#[test]
+fn return_to_an_earlier_step_forgets_a_commit_that_no_round_has_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor);
+    let done = run(&world, |node| {
+        assert!(node.step(10).unwrap());
+        node.prepare(20).unwrap();
+        node.writer.continue_from(10).unwrap();
+        assert_eq!(steps(&node.world), [10]);
+        assert!(node.step(12).unwrap());
+    });
+    assert_eq!(done, [Some(()); 2]);
+    assert_eq!(steps(&world), [10, 12]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ impl Contents {
         for text in bytes.split_inclusive(|b| *b == b'\n') {
             match line::decode(text) {
                 Some(Event::Unknown) => return Ok(None),
+                None if line::text(text).is_some() => return Ok(None),
                 Some(Event::Begin { .. }) => begins.push(text),
                 // The last commit of a step is the one that counts, if the step is there at all.
                 Some(Event::Commit(commit)) if commit.check(group).is_ok() => {

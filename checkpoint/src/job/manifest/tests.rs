@@ -2,6 +2,7 @@ use super::super::record::{Commit, Level};
 use super::super::scheme::Redundancy;
 use super::*;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 fn commit(step: u64) -> Event {
     Event::Commit(Commit {
@@ -198,6 +199,23 @@ fn manifest_with_lines_of_newer_programs_is_not_replaced() {
     assert_eq!(std::fs::read(&manifest.path).unwrap(), before);
     manifest.append(&commit(10)).unwrap();
     assert_eq!(steps(dir.path()), [10]);
+}
+
+#[test]
+fn whole_line_that_is_not_understood_stays_in_the_manifest() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut manifest = Manifest::open(dir.path(), "heat", Mode::USUAL).unwrap();
+    manifest.append(&commit(10)).unwrap();
+    let newer = BTreeMap::from([("event", "commit"), ("redundancy", "of a newer program")]);
+    let mut bytes = std::fs::read(&manifest.path).unwrap();
+    bytes.extend(line::encode(&newer).unwrap());
+    std::fs::write(&manifest.path, &bytes).unwrap();
+    drop(manifest);
+    let mut manifest = Manifest::open(dir.path(), "heat", Mode::USUAL).unwrap();
+    assert_eq!(manifest.live().unwrap(), None);
+    manifest.append(&commit(20)).unwrap();
+    assert!(std::fs::read(&manifest.path).unwrap().starts_with(&bytes));
+    assert_eq!(steps(dir.path()), [10, 20]);
 }
 
 #[test]
