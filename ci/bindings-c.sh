@@ -104,7 +104,11 @@ run_files_in_fortran() {
     done
     "$prefix/bin/tcasm" checkpoint fortran --every 1 --no-wait --fast "$folder" \
         >/dev/null 7>&- &
-    until [ -n "$(find "$folder" -name '*.vtkhdf')" ]; do sleep 0.1; done
+    local writer=$!
+    until [ -n "$(find "$folder" -name '*.vtkhdf')" ]; do
+        kill -0 "$writer" || stop "the checkpoint of files.f90 ended before it wrote one"
+        sleep 0.1
+    done
     echo >&7
     exec 7>&-
     wait "$run" && wait || stop "files.f90 or its checkpoint failed"

@@ -148,7 +148,7 @@ fn a_version_published_while_the_subscription_is_under_way_is_not_missed() {
         p.publish_visible(0, 0.0).unwrap();
         let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
         assert_eq!(
-            poll(&mut fds, PollTimeout::from(2000u16)),
+            poll(&mut fds, PollTimeout::from(60_000u16)),
             Ok(1),
             "round {round}"
         );

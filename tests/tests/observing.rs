@@ -215,7 +215,8 @@ fn observer_that_makes_too_many_requests_is_revoked_and_keeps_its_versions() {
     let before = view.bytes("b").unwrap().to_vec();
     let start = Instant::now();
     while o.status().unwrap() != Status::Revoked {
-        let _ = o.observers();
+        // Without waiting for answers, so that a loaded machine is fast enough too.
+        let _ = o.observers_within(Duration::ZERO);
         assert!(start.elapsed() < Duration::from_secs(60), "never revoked");
     }
     for n in 3..20 {

@@ -79,7 +79,7 @@ fn appointed_steps_are_agreed() {
     let (cluster, group) = (Cluster::new(HOSTS), name("appointed"));
     let mut agents = agents(&cluster, &group, &["--every", "10"]);
     (0..HOSTS).for_each(|_| drop(agents.hear_line("agent ")));
-    let mut job = ranks(&cluster, &group, 95, 20);
+    let mut job = ranks(&cluster, &group, 95, 60);
     let checked = all_lines(&agents, "checked");
     assert!(agents.wait().success() && job.wait().success());
     checked.iter().for_each(assert_right);

@@ -46,7 +46,7 @@ impl<M: Messages> JobWriter<M> {
         match drained {
             // Some nodes may have left what all do together, so nothing else counts.
             Err(JobError::Lost(lost)) => Err(lost.into()),
-            drained => retained.map_err(JobError::from).and(drained),
+            drained => retained.and(drained),
         }
     }
 

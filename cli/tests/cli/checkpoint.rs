@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tcasm_checkpoint::Checkpoint;
 use tcasm_observer::Observer;
 
@@ -161,7 +161,7 @@ fn wait_waits_for_the_region_to_appear() {
     drop(p);
     assert_eq!(run.end().code, 0);
     assert_eq!(files(dir.path()), expected(&name, &[10]));
-    let waited = std::time::Instant::now();
+    let waited = Instant::now();
     bad(
         &[
             "checkpoint",
@@ -272,16 +272,17 @@ fn every_seconds_and_max_overhead_limit_the_number_of_files() {
         dir.path(),
         &["--every-seconds", "0.5", "--max-overhead", "50"],
     );
+    let start = Instant::now();
     for n in 1..=30 {
         publish(&mut p, t, n);
         std::thread::sleep(Duration::from_millis(50));
     }
     drop(p);
+    // One after each half second, and the last. On a loaded machine some may be missing.
+    let most = start.elapsed().as_millis() as usize / 500 + 2;
     assert_eq!(run.end().code, 0);
-    // Expected: one after half a second, one after a second, and the last. On a loaded machine one
-    // may be missing.
     let written = files(dir.path()).len();
-    assert!((2..=4).contains(&written), "{written}");
+    assert!((2..=most).contains(&written), "{written} of {most}");
 }
 
 #[test]
@@ -331,7 +332,9 @@ fn signal_ends_the_wait_for_a_region() {
         "--timeout",
         "60",
     ]);
-    std::thread::sleep(Duration::from_millis(300));
+    until("it catches the signal", || {
+        catches(run.pid(), Signal::SIGINT)
+    });
     run.signal(Signal::SIGINT);
     assert_eq!(run.end().code, 130);
 }

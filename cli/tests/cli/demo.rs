@@ -3,20 +3,13 @@
 use crate::common::{Background, Run, command, runtime_dir};
 use nix::sys::signal::Signal;
 use std::fs;
-use std::time::{Duration, Instant};
 use tcasm_checkpoint::Checkpoint;
 
 #[test]
 fn demo_runs_by_itself_and_keeps_the_checkpoint_in_dir() {
     let (dir, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let start = Instant::now();
     let mut command = command(&["demo", "--dir", dir.path().to_str().unwrap()]);
     let output = command.env("TMPDIR", temporary.path()).output().unwrap();
-    assert!(
-        start.elapsed() < Duration::from_secs(15),
-        "{:?}",
-        start.elapsed()
-    );
     let out = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
         (output.status.code(), output.stderr),

@@ -110,6 +110,7 @@ mod tests {
     use crate::sys::mem::{Mapping, page_size};
     use std::fs::File;
     use std::os::fd::AsRawFd;
+    use std::sync::{Mutex, PoisonError};
 
     fn open(path: &str) -> Option<String> {
         let file = File::options().read(true).write(true).open(path);
@@ -181,8 +182,12 @@ mod tests {
         assert!(found.unwrap().contains("/dev/"));
     }
 
+    /// Keeps tests apart of which one sees the memory that the other has locked.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     #[test]
     fn large_locked_memory_is_detected_and_a_single_locked_page_is_not() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let len = 4 << 20;
         let memory = Mapping::reserve(len).unwrap();
         // SAFETY: nothing is borrowed from the reservation.
@@ -199,6 +204,7 @@ mod tests {
 
     #[test]
     fn buffers_registered_with_the_kernel_are_detected() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut params = [0u8; 120];
         // SAFETY: the kernel fills in the parameters, which have 120 bytes.
         let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 4, params.as_mut_ptr()) };

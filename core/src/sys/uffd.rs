@@ -337,7 +337,7 @@ mod tests {
         std::thread::scope(|scope| {
             // SAFETY: the page is writable, and only this thread uses it until it is joined.
             let writer = scope.spawn(|| unsafe { memory.ptr().add(5).write_volatile(7) });
-            let fault = (0..2000).find_map(|_| {
+            let fault = (0..60_000).find_map(|_| {
                 std::thread::sleep(Duration::from_millis(1));
                 next_fault(&uffd).unwrap()
             });

@@ -2,6 +2,7 @@
 
 use super::memory::*;
 use tcasm_producer::TrackerKind;
+use tcasm_tests::child::poll_until;
 use tcasm_tests::{PublishVisible, on_all_trackers};
 
 #[test]
@@ -91,9 +92,11 @@ fn huge_pages_of_an_adopted_array_stay_huge_until_they_are_written() {
     let first = memory.at(0).addr().next_multiple_of(CHUNK) - memory.at(0).addr();
     let (start, len) = (memory.at(first), 8 * CHUNK);
     memory.fill(first..first + len, 1);
-    // SAFETY: the kernel moves the bytes to other physical memory, and changes none.
-    let gathered = unsafe { libc::madvise(start.cast(), len, 25) };
-    assert_eq!(gathered, 0, "{}", std::io::Error::last_os_error());
+    // The kernel refuses pages that it uses at the moment.
+    poll_until("the pages are huge", || {
+        // SAFETY: the kernel moves the bytes to other physical memory, and changes none.
+        (unsafe { libc::madvise(start.cast(), len, 25) } == 0).then_some(())
+    });
     let range = start.addr()..start.addr() + len;
     assert_eq!(huge_bytes(range.clone()), len);
     // The array begins and ends inside a huge page.

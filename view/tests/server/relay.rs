@@ -119,7 +119,7 @@ fn program_that_does_not_read_is_dropped_and_holds_no_version() {
     let mut producer = producer(&name);
     let field = producer.field::<u8, _>("u", [4 << 20]).add().unwrap();
     let timeouts = Timeouts {
-        send: Duration::from_millis(200),
+        send: Duration::from_secs(3),
         ..Timeouts::default()
     };
     let site = Site::with_timeouts(&name, timeouts);
@@ -145,8 +145,8 @@ fn program_that_does_not_answer_is_dropped() {
     let name = name("silent-mirror");
     let _producer = published(&name);
     let timeouts = Timeouts {
-        quiet: Duration::from_millis(100),
-        silence: Duration::from_millis(300),
+        quiet: Duration::from_secs(1),
+        silence: Duration::from_secs(5),
         ..Timeouts::default()
     };
     let site = Site::with_timeouts(&name, timeouts);

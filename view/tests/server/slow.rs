@@ -77,7 +77,7 @@ fn page_that_does_not_read_is_dropped_and_other_pages_do_not_notice() {
 fn page_that_does_not_answer_pings_is_dropped_and_one_that_does_is_not() {
     let timeouts = Timeouts {
         quiet: Duration::from_millis(500),
-        silence: Duration::from_secs(2),
+        silence: Duration::from_secs(6),
         ..Timeouts::default()
     };
     let site = Site::with_timeouts(&name("silent"), timeouts);

@@ -51,7 +51,7 @@ static void wait_for(pid_t child)
     char line[300];
     int found = 1;
     snprintf(line, sizeof line, "tcasm info --json %s | grep -qw %d", name, (int)child);
-    for (int tries = 0; found != 0 && tries < 300; tries++) {
+    for (int tries = 0; found != 0 && tries < 6000; tries++) {
         found = system(line);
         usleep(10000);
     }
