@@ -9,7 +9,7 @@ use super::frames::Frames;
 use super::huge_chunks::Gathered;
 use super::memory::PlaneMemory;
 use super::plane::Planes;
-use crate::pageset::CHUNK_PAGES;
+use crate::pageset::{CHUNK_PAGES, PageSet};
 use crate::sys::live;
 use crate::sys::mem::{HUGE_PAGE, Mapping};
 use std::io;
@@ -134,9 +134,25 @@ impl Planes {
     }
 
     /// Ends what [`Planes::begin_huge`] began.
+    ///
+    /// A capture that failed meanwhile has returned the memory of its frames. Some of them may
+    /// have memory again, because the kernel fills holes when it gathers. It is returned, because
+    /// it does not count.
     pub fn has_become_huge(&mut self, chunk: &Becoming, gathered: bool) {
-        self.becoming = None;
+        let becoming = self.becoming.take();
         chunk.memory.huge().done(chunk.chunk, gathered);
+        let Some((plane, chunk)) = becoming.filter(|_| gathered) else {
+            return;
+        };
+        let p = &self.planes[plane];
+        let mut lost = PageSet::new(self.pages());
+        lost.insert_range(chunk * CHUNK_PAGES..(chunk + 1) * CHUNK_PAGES);
+        lost.subtract(p.account.held());
+        lost.subtract(p.account.leaving());
+        for run in lost.runs() {
+            // What somebody uses at this moment is left to the audit.
+            let _ = p.memory.punch(&run);
+        }
     }
 }
 
@@ -192,6 +208,25 @@ mod tests {
         assert_eq!(memory.allocated().unwrap(), CHUNK_PAGES - 51);
         memory.punch(&(1..CHUNK_PAGES)).unwrap();
         assert!(!memory.huge().may_split(&(0..1)));
+    }
+
+    #[test]
+    fn frames_that_lose_their_memory_while_their_chunk_is_gathered_have_none_afterwards() {
+        let mut planes = Planes::create("lost", CHUNK_PAGES, 4096, 1).unwrap();
+        let (all, lost) = (0..CHUNK_PAGES, 100..140);
+        planes.secure(0, &all).unwrap();
+        planes.set_busy(&planes.frames(0, &all));
+        let asked = planes.planes[0].memory.ask_for_huge_page(0);
+        assert_eq!(asked, Gathered::NotYet);
+        let chunk = planes.begin_huge().unwrap();
+        let frames = planes.frames(0, &lost);
+        planes.set_free(&frames);
+        planes.unhold(&frames);
+        let gathered = chunk.gather().is_ok();
+        planes.has_become_huge(&chunk, gathered);
+        let left = all.len() - lost.len();
+        let found = planes.audit().unwrap();
+        assert_eq!((found.allocated, found.accounted), (left, left));
     }
 
     #[test]

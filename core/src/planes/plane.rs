@@ -166,12 +166,21 @@ impl Planes {
     /// Returns the memory of frames to the system after an allocation failed half-way, and counts
     /// none of them as held. Held frames are written through the mapping, where a lack of memory is
     /// a signal, so a frame must not count when it may have no memory. The frames are free, so
-    /// their contents are not needed.
+    /// their contents are not needed. Frames whose memory somebody uses keep it, and stay held.
     pub fn unhold(&mut self, frames: &Frames) {
-        for (plane, run) in frames.runs() {
-            let _ = self.planes[plane].memory.punch(&run);
+        for (plane, pages) in frames.iter() {
+            let p = &mut self.planes[plane];
+            let mut gone = pages.clone();
+            for run in pages.runs() {
+                if let Err(error) = p.memory.punch(&run)
+                    && error.is_busy()
+                {
+                    let kept = error.kept.into_iter();
+                    kept.for_each(|pages| gone.remove_range(pages));
+                }
+            }
+            p.account.strike(&gone);
         }
-        self.forget(frames);
     }
 
     /// Marks frames as busy, because a version refers to them from now on.

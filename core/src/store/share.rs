@@ -35,6 +35,27 @@ impl Store {
         self.planes.has_become_huge(chunk, gathered);
     }
 
+    /// Reserves `pages` of live memory, which are to be gathered: none of them becomes shared with
+    /// a plane until [`Store::has_gathered`] is called. Returns false if they may be shared now.
+    /// Then the kernel would gather the frames of the plane, and give memory to those that have
+    /// none.
+    pub fn begin_gathering(&mut self, pages: &Range<usize>) -> bool {
+        let private = !self.may_be_shared(pages);
+        self.gathering = private.then(|| pages.clone());
+        private
+    }
+
+    /// Ends what [`Store::begin_gathering`] began.
+    pub fn has_gathered(&mut self) {
+        self.gathering = None;
+    }
+
+    /// Returns true if some of `pages` of live memory are being gathered.
+    fn is_gathering(&self, pages: &Range<usize>) -> bool {
+        let mut gathering = self.gathering.iter();
+        gathering.any(|g| g.start < pages.end && pages.start < g.end)
+    }
+
     /// Returns the plane that `chunk` can be shared with. `None` if no page of the chunk has memory
     /// in the newest version: then all of them are zeros.
     pub fn share_target(&self, chunk: usize) -> Result<Option<ShareTarget>, IndexError> {
@@ -85,9 +106,9 @@ impl Store {
     /// memory before.
     ///
     /// Returns false if there is no room, if memory of some of the frames is being returned, if a
-    /// batch of the compaction or the version in flight moves some of the pages, or if some page
-    /// would go to another node of memory. As long as the caller keeps the store borrowed, none of
-    /// this changes.
+    /// batch of the compaction or the version in flight moves some of the pages, if live memory of
+    /// some is being gathered, or if some page would go to another node of memory. As long as the
+    /// caller keeps the store borrowed, none of this changes.
     pub fn reserve_backing(
         &mut self,
         plane: usize,
@@ -95,7 +116,7 @@ impl Store {
         own: &PageSet,
     ) -> io::Result<bool> {
         let moves = self.compaction.meets(pages) || self.is_moving(pages);
-        if moves || !self.planes.keeps_nodes(plane, pages, own) {
+        if moves || self.is_gathering(pages) || !self.planes.keeps_nodes(plane, pages, own) {
             return Ok(false);
         }
         let fresh = own.runs().map(|run| self.planes.missing(plane, &run));

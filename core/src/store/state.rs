@@ -16,6 +16,7 @@ use crate::sys::heap;
 use crate::sys::mem::Mapping;
 use crate::sys::object::Object;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ pub struct Store {
     pub(super) handovers: HandOvers,
     pub(super) compaction: Compaction,
     pub(super) reserve: Reserve,
+    /// The pages of live memory that are being gathered into huge pages.
+    pub(super) gathering: Option<Range<usize>>,
 }
 
 impl Store {
@@ -76,6 +79,7 @@ impl Store {
             handovers: Default::default(),
             compaction: Default::default(),
             reserve: Reserve::default(),
+            gathering: None,
         })
     }
 

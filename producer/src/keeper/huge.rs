@@ -71,9 +71,10 @@ impl Gatherer {
     }
 
     /// Gathers `range` now, if all of its pages exist. The kernel would add pages that do not.
-    pub(super) fn gather_now(&mut self, range: Range<usize>) {
+    pub(super) fn gather_now(&mut self, range: Range<usize>, store: &Lock<Store>) {
         let found = self.small.find(range.clone());
-        let gathered = found.and_then(|found| found.iter().try_for_each(gather));
+        let gathered =
+            found.and_then(|found| found.iter().try_for_each(|r| self.gather_private(r, store)));
         if let Err(error) = gathered {
             log::debug!("no huge page for {range:x?}: {error}");
         }
@@ -119,10 +120,7 @@ impl Gatherer {
         };
         let start = Instant::now();
         for range in found {
-            if self.is_shared(&range, store) {
-                continue;
-            }
-            if let Err(error) = gather(&range)
+            if let Err(error) = self.gather_private(&range, store)
                 && !is_in_use(&error)
             {
                 log::debug!("no huge page for {range:x?}: {error}");
@@ -140,11 +138,16 @@ impl Gatherer {
 }
 
 impl Gatherer {
-    /// Returns true if `range` may be a mapping of a plane. If all of its pages are private copies,
-    /// it looks like other memory, but the kernel would gather the frames of the plane, and give
-    /// memory to those that have none.
-    fn is_shared(&self, range: &Range<usize>, store: &Lock<Store>) -> bool {
-        store.lock().may_be_shared(&self.span.pages_at(range))
+    /// Gathers `range`, unless it may be a mapping of a plane. If all of its pages are private
+    /// copies, it looks like other memory, but the kernel would gather the frames of the plane. It
+    /// becomes no such mapping meanwhile.
+    fn gather_private(&self, range: &Range<usize>, store: &Lock<Store>) -> io::Result<()> {
+        if !store.lock().begin_gathering(&self.span.pages_at(range)) {
+            return Ok(());
+        }
+        let gathered = gather(range);
+        store.lock().has_gathered();
+        gathered
     }
 }
 

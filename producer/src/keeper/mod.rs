@@ -156,7 +156,9 @@ fn gather_now(duties: &mut Duties, ranges: Vec<Range<usize>>, store: &Lock<Store
     if let Some(huge) = &mut duties.huge
         && has_heap(store)
     {
-        ranges.into_iter().for_each(|range| huge.gather_now(range));
+        ranges
+            .into_iter()
+            .for_each(|range| huge.gather_now(range, store));
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::producer::Producer;
 use std::ops::Range;
 use tcasm_core::pageset::{CHUNK_PAGES, PageSet};
+use tcasm_core::store::Store;
 use tcasm_core::track::TrackError;
 
 impl Producer {
@@ -28,14 +29,18 @@ impl Producer {
     /// Copies pages in place, so that nothing else can show in them any more. The tracker reports
     /// them as written afterwards.
     fn copy_again(&mut self, pages: &Range<usize>) -> Result<(), TrackError> {
-        self.take_memory_for(pages);
+        // The lock is held until the pages are copied. The frames are free, so the keeper would
+        // return their memory, and copying them would take some that does not count.
+        let store = self.store.clone();
+        let mut store = store.lock();
+        self.take_memory_for(pages, &mut store);
         self.dirty.set_unprotected(pages.clone());
         self.live.memory.own_in_place(pages)
     }
 
     /// Reserves memory for the frames that are copied from. Copying a frame reads it, and a frame
     /// without memory gets some by that, which must be counted.
-    fn take_memory_for(&self, pages: &Range<usize>) {
+    fn take_memory_for(&self, pages: &Range<usize>, store: &mut Store) {
         let mut frames = PageSet::new(self.live.span.pages);
         frames.insert_range(pages.clone());
         for chunk in pages.start / CHUNK_PAGES..pages.end.div_ceil(CHUNK_PAGES) {
@@ -48,7 +53,7 @@ impl Producer {
             own.remove_range(whole.end..self.live.span.pages);
             // If this fails the frames are read all the same: the program has done so already, or
             // is about to.
-            let _ = self.store.lock().reserve_backing(plane, &whole, &own);
+            let _ = store.reserve_backing(plane, &whole, &own);
         }
     }
 }

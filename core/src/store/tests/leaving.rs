@@ -30,6 +30,20 @@ fn each_page_has_a_frame_while_memory_of_frames_is_returned() {
 }
 
 #[test]
+fn live_memory_that_is_being_gathered_does_not_become_shared() {
+    let mut world = World::new(4 * PAGES * PAGE, 0);
+    world.publish(&[(0, CHUNK_PAGES)], How::default()).unwrap();
+    let (chunk, none) = (0..CHUNK_PAGES, PageSet::new(PAGES));
+    let plane = world.store.share_target(0).unwrap().unwrap().plane;
+    assert!(world.store.begin_gathering(&chunk));
+    assert!(!world.store.reserve_backing(plane, &chunk, &none).unwrap());
+    world.store.has_gathered();
+    assert!(world.store.reserve_backing(plane, &chunk, &none).unwrap());
+    world.store.shared_with(&chunk, Some(plane));
+    assert!(!world.store.begin_gathering(&chunk));
+}
+
+#[test]
 fn handed_over_buffers_take_no_memory_that_is_being_returned() {
     let mut world = World::new(4 * PAGES * PAGE, 1);
     let pages = 0..2 * CHUNK_PAGES;
