@@ -73,6 +73,8 @@ fn stopped_subscriber_does_not_delay_notifications_to_others() {
     let (dir, mut producer) = region("pages=16 versions=3");
     let (mut stopped, mut awake) = (observer(&dir), observer(&dir));
     stopped.ok("subscribe");
+    assert_eq!(awake.ok("poll 60000"), "readable", "once at first");
+    awake.error("latest"); // reads the notification
     assert_eq!(awake.ok("poll 0"), "quiet");
     stopped.child.signal(Signal::SIGSTOP);
     // Far more notifications than fit into the stopped observer's socket.

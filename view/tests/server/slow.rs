@@ -49,7 +49,7 @@ fn page_that_does_not_read_is_dropped_and_other_pages_do_not_notice() {
     producer.view_mut(t).unwrap().fill(1.0);
     producer.publish(1, 0.0).unwrap();
     let timeouts = Timeouts {
-        send: Duration::from_secs(1),
+        send: Duration::from_secs(4),
         ..Timeouts::default()
     };
     let site = Site::with_timeouts(&name, timeouts);
