@@ -89,14 +89,14 @@ check_pages() {
     local page text
     [ -e "$man/tcasm.1" ] || stop "tcasm.1 is missing"
     grep -q "TCASM_RUNTIME_DIR" "$man/tcasm.1" || stop "tcasm.1 lacks the environment variables"
-    if ! format "$man/tcasm.1" >/dev/null 2>&1; then
-        echo "install: formatting manual pages: NOT RUN: neither mandoc nor groff is usable"
+    if ! can_format; then
+        echo "install: formatting manual pages: NOT RUN: there is neither mandoc nor groff"
         return
     fi
     for page in "$man"/tcasm*.1; do
         [ "$page" != "$man/tcasm-other.1" ] || continue
-        text=$(format "$page" 2>&1)
-        [[ $text == *SYNOPSIS* ]] || stop "${page##*/} cannot be formatted:
+        text=$(format "$page" 2>&1) && [[ $text == *SYNOPSIS* ]] ||
+            stop "${page##*/} cannot be formatted:
 $text"
     done
 }
@@ -107,7 +107,15 @@ check_pages_of_library() {
     mkdir "$formatted"
     for page in "$share"/man/man3/tcasm*.3; do
         [ -e "$page" ] || stop "${page##*/} is a link to nothing"
-        [ -L "$page" ] || format "$page" >"$formatted/${page##*/}" 2>&1 || return 0
+    done
+    if ! can_format; then
+        echo "install: formatting pages of the library: NOT RUN: there is neither mandoc nor groff"
+        return
+    fi
+    for page in "$share"/man/man3/tcasm*.3; do
+        [ -L "$page" ] || format "$page" >"$formatted/${page##*/}" 2>&1 ||
+            stop "${page##*/} cannot be formatted:
+$(cat "$formatted/${page##*/}")"
     done
     for function in $(sed -n 's/^\(int\|const char \*\) *\(tcasm_[a-z_]*\)(.*/\2/p' \
         bindings/c/include/*.h); do
@@ -116,6 +124,8 @@ check_pages_of_library() {
     done
     grep -q TCASM_REVOKED "$formatted/tcasm.3" || stop "tcasm.3 lacks the statuses"
 }
+
+can_format() { command -v mandoc >/dev/null || command -v groff >/dev/null; }
 
 # Prints a page as plain text: bold letters are printed twice, with a backspace between.
 format() {
