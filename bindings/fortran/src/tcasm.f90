@@ -1,7 +1,7 @@
 !> TCASM for Fortran: versions of a running simulation's memory. docs/fortran.md is an introduction.
 !!
-!! The last argument of every procedure is an integer status, which may be left out: then an error
-!! stops the program with its text. Statuses are TCASM_OK (0), TCASM_NOT_READY (1),
+!! The last argument of most procedures is an integer status, which may be left out: then an
+!! error stops the program with its text. Statuses are TCASM_OK (0), TCASM_NOT_READY (1),
 !! TCASM_END_OF_STREAM (2), TCASM_SKIPPED (3), and errors, which are negative.
 module tcasm
   use tcasm_constants
