@@ -1,7 +1,7 @@
 !> Regions that this process publishes.
 module tcasm_producers
   use, intrinsic :: iso_c_binding
-  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use, intrinsic :: iso_fortran_env, only: int32, int64, real64
   use tcasm_constants
   use tcasm_c
   use tcasm_errors
@@ -29,6 +29,20 @@ module tcasm_producers
   contains
     procedure :: layout => buffer_layout
   end type tcasm_buffer
+
+  !> Publishes the fields as they are now, as the next version. If there is no room, the status is
+  !! TCASM_SKIPPED, and the changes are in the next version. With `timeout`, in seconds, it tries
+  !! again until the time is over, or for ever if it is negative. `step` is an integer(int32) or
+  !! integer(int64).
+  interface tcasm_publish
+    module procedure publish_int32, publish_int64
+  end interface tcasm_publish
+
+  !> Sets the length of a variable field, or of a mesh, from the next version on: the extent of the
+  !! last dimension. `len` is an integer(int32) or integer(int64).
+  interface tcasm_set_len
+    module procedure set_len_int32, set_len_int64
+  end interface tcasm_set_len
 
   !> Begins the next rewriting of a handed-over field, or of its buffer.
   interface tcasm_rewrite
@@ -130,23 +144,29 @@ contains
     call report(code, status)
   end subroutine tcasm_lost_fields
 
-  !> Publishes the fields as they are now, as the next version. If there is no room, the status is
-  !! TCASM_SKIPPED, and the changes are in the next version. With `timeout`, in seconds, it tries
-  !! again until the time is over, or for ever if it is negative.
-  subroutine tcasm_publish(producer, step, time, timeout, status)
+  subroutine publish_int32(producer, step, time, timeout, status)
     type(tcasm_producer), intent(in) :: producer
-    integer, intent(in) :: step
+    integer(int32), intent(in) :: step
+    real(real64), intent(in) :: time
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: status
+    call publish_int64(producer, int(step, int64), time, timeout, status)
+  end subroutine publish_int32
+
+  subroutine publish_int64(producer, step, time, timeout, status)
+    type(tcasm_producer), intent(in) :: producer
+    integer(int64), intent(in) :: step
     real(real64), intent(in) :: time
     real(real64), intent(in), optional :: timeout
     integer, intent(out), optional :: status
     integer(c_int) :: code
     if (present(timeout)) then
-      code = c_publish_wait(producer%handle, int(step, c_int64_t), time, timeout)
+      code = c_publish_wait(producer%handle, step, time, timeout)
     else
-      code = c_publish(producer%handle, int(step, c_int64_t), time)
+      code = c_publish(producer%handle, step, time)
     end if
     call report(code, status)
-  end subroutine tcasm_publish
+  end subroutine publish_int64
 
   !> Gets what the last call of publish has done.
   subroutine tcasm_last_receipt(producer, receipt, status)
@@ -179,15 +199,21 @@ contains
     call report(c_wait_captured(producer%handle, limit), status)
   end subroutine tcasm_wait_captured
 
-  !> Sets the length of a variable field, or of a mesh, from the next version on: the extent of the
-  !! last dimension.
-  subroutine tcasm_set_len(producer, name, len, status)
+  subroutine set_len_int32(producer, name, len, status)
     type(tcasm_producer), intent(in) :: producer
     character(*), intent(in) :: name
-    integer, intent(in) :: len
+    integer(int32), intent(in) :: len
+    integer, intent(out), optional :: status
+    call set_len_int64(producer, name, int(len, int64), status)
+  end subroutine set_len_int32
+
+  subroutine set_len_int64(producer, name, len, status)
+    type(tcasm_producer), intent(in) :: producer
+    character(*), intent(in) :: name
+    integer(int64), intent(in) :: len
     integer, intent(out), optional :: status
     call report(c_set_len(producer%handle, c_text(name), int(len, c_size_t)), status)
-  end subroutine tcasm_set_len
+  end subroutine set_len_int64
 
   !> Returns the length of a variable field, or of a mesh.
   function tcasm_len(producer, name, status) result(len)

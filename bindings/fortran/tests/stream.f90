@@ -93,8 +93,43 @@ program stream
   call tcasm_release(version)
   call tcasm_detach(observer)
   call tcasm_close(run)
+  call large_numbers()
 
 contains
+
+  ! Steps and lengths are integers of 32 or 64 bits.
+  subroutine large_numbers()
+    integer(int64), parameter :: large = 5000000000_int64
+    real(real64), pointer :: x(:)
+    real(real64) :: time
+    integer(int64) :: restored
+    call tcasm_create(run, "large", 1048576_int64, tcasm_options(versions=4, history=2))
+    call tcasm_add_field(run, "x", x, [8], options=tcasm_field_options(variable=.true.))
+    call tcasm_attach(observer, "large")
+    x = 0.5_real64
+    call tcasm_set_len(run, "x", 5_int64)
+    call check(tcasm_len(run, "x") == 5, "a length of 64 bits")
+    call tcasm_publish(run, large, 1.0_real64)
+    call tcasm_wait_visible(run, 10.0_real64)
+    call tcasm_latest(observer, version)
+    call check(tcasm_step(version) == large, "a step beyond 2^32")
+    call tcasm_get(version, "x", x)
+    call check(size(x) == 5, "the field of a length of 64 bits")
+    call tcasm_set_len(run, "x", 6)
+    call check(tcasm_len(run, "x") == 6, "a length of 32 bits")
+    call tcasm_set_len(run, "x", 4294967298_int64, status)
+    call check(status < 0, "a length beyond the capacity")
+    call check(tcasm_len(run, "x") == 6, "the length after one that was refused")
+    call tcasm_publish(run, large + 1, 2.0_real64, timeout=10.0_real64)
+    call tcasm_wait_visible(run, 10.0_real64)
+    call tcasm_next(observer, version)
+    call check(tcasm_step(version) == large + 1, "a step beyond 2^32, with a timeout")
+    call tcasm_rollback(run, 1_int64, restored, time)
+    call check(restored == large .and. nint(time) == 1, "the step of a rollback")
+    call tcasm_release(version)
+    call tcasm_detach(observer)
+    call tcasm_close(run)
+  end subroutine large_numbers
 
   subroutine check(holds, what)
     logical, intent(in) :: holds
