@@ -13,8 +13,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent / "c/include/tcasm.h"
 BEFORE_FIELDS = (
-    "errors attrs source options producer meshes version parts meshes_of observer groups hostbuffers "
-    "transfers"
+    "errors attrs source hostbuffers options producer meshes version parts meshes_of observer "
+    "groups transfers"
 ).split()
 
 # Kind: type, dtype, the unsigned dtype of the same size.

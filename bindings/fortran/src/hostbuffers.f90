@@ -36,9 +36,9 @@ contains
 
   !> Creates the host buffer of `job`, or attaches to it. It has sections with these names, and
   !! sizes in bytes. `flags` has TCASM_SECTION_LOCKED and the like for each, added up. `ranks` is not
-  !! 0 for sections for the regions of so many ranks. With `processes`, so many processes of this
-  !! host get the buffer within `timeout` seconds (60), or none does. `hosts` says how several hosts
-  !! agree.
+  !! 0 for sections for the regions of so many ranks (`section` of tcasm_options). With
+  !! `processes`, so many processes of this host get the buffer within `timeout` seconds (60), or
+  !! none does. `hosts` says how several hosts agree.
   subroutine tcasm_host_buffer_open(buffer, job, names, sizes, flags, ranks, processes, timeout, &
       hosts, status)
     type(tcasm_host_buffer), intent(out) :: buffer

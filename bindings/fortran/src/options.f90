@@ -6,6 +6,7 @@ module tcasm_settings
   use tcasm_c
   use tcasm_errors
   use tcasm_attributes
+  use tcasm_host_buffers, only: tcasm_host_buffer
   implicit none
   private
   public :: tcasm_options, tcasm_field_options, region_options, field_options
@@ -29,6 +30,15 @@ module tcasm_settings
     integer :: local_ranks = 1
     !> The name of the run, in all ranks alike.
     character(:), allocatable :: run
+    !> The rank, the numbers and the run are those that the launcher of this process tells in the
+    !! environment (docs/jobs.md). Without a launcher it is the only rank.
+    logical :: group_from_env = .false.
+    !> The host buffer in which the region lies, its section for regions (`ranks` of
+    !! tcasm_host_buffer_open), and the rank there, from 0. If `part` is negative, it is `rank`. The
+    !! region has the capacity of the part.
+    type(tcasm_host_buffer) :: host_buffer = tcasm_host_buffer()
+    character(:), allocatable :: section
+    integer :: part = -1
     type(tcasm_attrs) :: attrs = tcasm_attrs()
   end type tcasm_options
 
@@ -85,6 +95,8 @@ contains
     if (code == TCASM_OK .and. from%rank >= 0) then
       code = grouped(from, handle)
     end if
+    if (code == TCASM_OK .and. from%group_from_env) code = grouped_by_launcher(from, handle)
+    if (code == TCASM_OK) code = placed(from, handle)
     if (code == TCASM_OK .and. c_associated(from%attrs%handle)) then
       code = c_options_set_attrs(handle, from%attrs%handle)
     end if
@@ -113,6 +125,35 @@ contains
       code = c_options_set_group(handle, rank, ranks, local_ranks)
     end if
   end function grouped
+
+  function grouped_by_launcher(from, handle) result(code)
+    type(tcasm_options), intent(in) :: from
+    type(c_ptr), intent(in) :: handle
+    integer(c_int) :: code
+    if (from%rank >= 0 .or. allocated(from%run)) then
+      code = refused("a group from the environment has its rank and its run from there")
+    else
+      code = c_options_set_group_from_env(handle)
+    end if
+  end function grouped_by_launcher
+
+  function placed(from, handle) result(code)
+    type(tcasm_options), intent(in) :: from
+    type(c_ptr), intent(in) :: handle
+    integer(c_int) :: code
+    integer :: part
+    code = TCASM_OK
+    part = from%part
+    if (part < 0) part = from%rank
+    if (allocated(from%section) .and. part >= 0) then
+      code = c_options_set_part(handle, from%host_buffer%handle, c_text(from%section), &
+        int(part, c_int32_t))
+    else if (allocated(from%section)) then
+      code = refused("section " // from%section // " of a host buffer needs a part or a rank")
+    else if (c_associated(from%host_buffer%handle) .or. from%part >= 0) then
+      code = refused("a region in a host buffer needs the name of a section")
+    end if
+  end function placed
 
   !> Makes options of the library. The caller frees them, also after an error.
   function field_options(from, handle) result(code)

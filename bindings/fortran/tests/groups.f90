@@ -1,5 +1,6 @@
 ! Blocks of a global array, from two ranks in one process.
 program groups
+  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_char
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use tcasm
   implicit none
@@ -14,6 +15,15 @@ program groups
   integer(int64) :: step
   real(real64) :: time
   integer :: rank, order, all_ranks, status, i, j
+
+  interface
+    function setenv(name, value, overwrite) bind(c)
+      import :: c_char, c_int
+      character(kind=c_char), intent(in) :: name(*), value(*)
+      integer(c_int), value :: overwrite
+      integer(c_int) :: setenv
+    end function setenv
+  end interface
 
   do order = TCASM_ORDER_C, TCASM_ORDER_F
     do rank = 0, 1
@@ -58,8 +68,41 @@ program groups
       call tcasm_close(ranks(rank))
     end do
   end do
+  call from_the_environment()
 
 contains
+
+  ! The rank, the numbers of ranks and the run are those of the launcher.
+  subroutine from_the_environment()
+    type(tcasm_observer) :: one
+    call tell("TCASM_RANK", "1")
+    call tell("TCASM_RANKS", "3")
+    call tell("TCASM_LOCAL_RANKS", "1")
+    call tell("TCASM_RUN", "run 2")
+    call tcasm_create(ranks(0), "told", 1048576_int64, tcasm_options(group_from_env=.true.))
+    call tcasm_attach(one, "told.1")
+    call tcasm_detach(one)
+    call tcasm_group_attach(group, "told")
+    call tcasm_publish(ranks(0), 4, 0.5_real64)
+    call tcasm_group_wait_newer(group, version, 10.0_real64)
+    call tcasm_group_stamp(version, step, time, all_ranks)
+    call check(step == 4 .and. all_ranks == 3, "the ranks that the environment tells")
+    call tcasm_group_release(version)
+    call tcasm_group_detach(group)
+    call tcasm_close(ranks(0))
+    call tcasm_create(ranks(0), "told", 1048576_int64, &
+      tcasm_options(group_from_env=.true., rank=0), status=status)
+    call check(status == TCASM_INVALID_ARGUMENT, "a rank of the environment and one of the program")
+    call tell("TCASM_RANK", "three")
+    call tcasm_create(ranks(0), "told", 1048576_int64, tcasm_options(group_from_env=.true.), &
+      status=status)
+    call check(status < 0, "a rank of the environment that is no number")
+  end subroutine from_the_environment
+
+  subroutine tell(name, value)
+    character(*), intent(in) :: name, value
+    call check(setenv(name // c_null_char, value // c_null_char, 1_c_int) == 0, "setenv")
+  end subroutine tell
 
   function name_of(order) result(name)
     integer, intent(in) :: order
