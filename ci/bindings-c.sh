@@ -25,6 +25,7 @@ main() {
     run_tests static
     run_tests address -fsanitize=address,undefined
     run_files shared
+    run_mdspan
     run_files address -fsanitize=address,undefined
     run_files_in_fortran
     build_examples
@@ -79,6 +80,29 @@ run_files() {
     local program=$work/$1-files folder=$work/$1-checkpoints
     shift
     mkdir "$folder"
+# Runs the test of views with a standard library that has std::mdspan.
+run_mdspan() {
+    local compiler program=$work/mdspan found=()
+    for compiler in "${CXX:-c++}" "clang++-19 -stdlib=libc++"; do
+        [ ${#found[@]} -eq 0 ] && has_mdspan "$compiler" && read -ra found <<<"$compiler"
+    done
+    if [ ${#found[@]} -eq 0 ]; then
+        echo "bindings-c: std::mdspan: NOT RUN: needs clang++-19 and libc++-19-dev"
+        return
+    fi
+    # shellcheck disable=SC2046 # lists of flags
+    "${found[@]}" -std=c++23 -g -Wall -Wextra -Werror bindings/cpp/tests/stream.cpp -o "$program" \
+        $(pkg-config --cflags --libs tcasm)
+    timeout -s KILL 120 "$program" mdspan || stop "$program failed with status $?"
+}
+
+# has_mdspan COMPILER: returns whether it can build programs with std::mdspan.
+has_mdspan() {
+    # shellcheck disable=SC2086 # a command and its arguments
+    printf '%s\n' '#include <version>' '#ifndef __cpp_lib_mdspan' '#error' '#endif' 'int main() {}' |
+        $1 -std=c++23 -x c++ - -o "$work/has-mdspan" 2>/dev/null
+}
+
     # shellcheck disable=SC2046 # lists of flags
     "${CC:-cc}" "${warnings[@]}" "$@" bindings/c-files/tests/c/files.c -o "$program" \
         $(pkg-config --cflags --libs tcasm_files)
