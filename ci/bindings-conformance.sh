@@ -32,6 +32,7 @@ main() {
     run_observers_in_valgrind
     run_others
     run_others -fsanitize=address,undefined
+    run_with_flang
 }
 
 c() { cc -O1 -std=c11 "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"; }
@@ -97,6 +98,22 @@ run_others() {
     for name in between stream; do
         cpp "bindings/cpp/tests/$name.cpp" "$work/$name-cpp" "$@"
         in_scratch "$work/$name-cpp" "cpp-$name"
+    done
+}
+
+# Runs the programs in Fortran with another compiler.
+run_with_flang() {
+    local flang folder=$work/flang name
+    flang=$(command -v flang-19 || command -v flang-new-19) || {
+        echo "bindings-conformance: flang: NOT RUN: there is no flang-19"
+        return
+    }
+    mkdir -p "$folder"
+    "$flang" -O1 -module-dir "$folder" -c "$work/tcasm.f90" -o "$folder/tcasm.o"
+    for name in host_buffer transfers stream groups; do
+        "$flang" -O1 -I "$folder" "bindings/fortran/tests/$name.f90" "$folder/tcasm.o" \
+            "${library[@]}" -o "$folder/$name"
+        in_scratch "$folder/$name"
     done
 }
 
