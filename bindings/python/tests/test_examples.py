@@ -2,6 +2,7 @@
 versions with plain numpy."""
 
 import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
@@ -71,15 +72,15 @@ def test_hello_observer_sees_the_steps_of_the_producer(program):
     sees_steps(program, folder / "hello_producer.py", folder / "hello_observer.py", "step ")
 
 
-def test_heat_is_the_same_in_ordinary_memory_and_in_a_region():
+def test_heat_is_that_of_rust_in_ordinary_memory_and_in_a_region():
+    rust = pathlib.Path(os.environ["TCASM_COMMAND"]).with_name("heat_plain")
+    folder = ROOT / "examples/python"
+    commands = [[rust], *([sys.executable, folder / name] for name in ("heat_plain.py", "heat.py"))]
     printed = [
-        subprocess.run(
-            [sys.executable, str(ROOT / "examples/python" / name)],
-            check=True, capture_output=True, text=True, timeout=300,
-        ).stdout
-        for name in ("heat_plain.py", "heat.py")
-    ]  # fmt: skip
-    assert printed[0] == printed[1]
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+        for command in commands
+    ]
+    assert printed[0] == printed[1] == printed[2]
     assert 1.0 < float(printed[0]) < 100.0
 
 
