@@ -23,8 +23,7 @@ libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 def create(region):
     """Returns the region, and its fields with their names."""
-    # Python hands nothing over yet. The others keep one of four versions free for that.
-    p = tcasm.Producer(region, capacity=16 << 20, versions=3, attrs=ATTRS)
+    p = tcasm.Producer(region, capacity=16 << 20, versions=4, attrs=ATTRS)
     fields = {}
     for i, (name, dtype) in enumerate(DTYPES.items()):
         fields[name] = p.field(name, (3, 4), dtype, order="CF"[i % 2])
@@ -37,7 +36,7 @@ def create(region):
     )
     fields["vector"] = p.field("vector", (3, 2, 3), "float32", order="F", vector=True)
     fields["variable"] = p.field("variable", 8, "int32", variable=True)
-    fields["handed"] = p.field("handed", 6)
+    fields["handed"] = p.field("handed", 6, handed_over=True)
     p.mesh("grid", "uniform", points=(4, 3, 1), origin=(0, 1, 0), spacing=(0.5, 0.25, 1))
     place = {"of": "amr", "level": 1, "refinement": (2, 2, 1), "offset": (0, 0, 0)}
     p.mesh(
@@ -70,6 +69,7 @@ def value(dtype, b):
 def publish(p, fields, step):
     p.set_len("variable", 2 + step)
     p.set_block("fine", level=1, refinement=(2, 2, 1), offset=(step, -2, 0))
+    fields["handed"] = p.rewrite("handed")
     for seed, array in enumerate(fields.values()):
         for n, index in enumerate(np.ndindex(array.shape)):
             array[index] = value(array.dtype, (n * 7 + seed * 13 + step * 101) % 251)
