@@ -17,7 +17,7 @@ warnings=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Wpedantic -Werror)
 main() {
     ci/setup.sh cmake valgrind g++ gfortran "${needs_of_mpi[@]}"
     mkdir -m 700 "$work/run"
-    install_library
+    install_library "$prefix"
     # Not before: build scripts of cargo ask for it, and run again when it changes.
     export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
     check_symbols
@@ -37,10 +37,6 @@ main() {
     run_readme fortran
     run_heat
     echo "bindings-c: all programs did what they should"
-}
-
-install_library() {
-    make --no-print-directory install PROFILE=dev PREFIX="$prefix" >/dev/null
 }
 
 # The shared library exports the functions of the header, with a version, and nothing else.

@@ -1,33 +1,35 @@
 #!/usr/bin/env bash
 # Runs producers and observers in Rust, C, C++, Fortran and Python with each other, and checks that
 # all agree on every field and status (bindings/conformance/README.md). Then runs the other tests in
-# Fortran and C++. Observers in C, C++ and Fortran also run in valgrind, and the other tests with
-# AddressSanitizer.
+# Fortran and C++. Programs in C, C++ and Fortran are built as users build theirs: against the
+# library as it is installed, with CMake, with pkg-config and by the lines of docs/fortran.md.
+# Observers in these languages also run in valgrind, and the other tests with AddressSanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/everything.sh
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$target/conformance
 export CARGO_TARGET_DIR=$target PIP_DISABLE_PIP_VERSION_CHECK=1
-library=("$target/debug/libtcasm_c.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl)
 warnings=(-Wall -Wextra -Wpedantic -Werror)
 suite=bindings/conformance
-headers=(-Ibindings/c/include -Ibindings/cpp/include)
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+trap 'exit 130' INT TERM
 
 main() {
-    ci/setup.sh valgrind g++ gfortran "${needs_of_mpi[@]}"
+    ci/setup.sh cmake valgrind g++ gfortran "${needs_of_mpi[@]}"
     mkdir -p "$work"
     cargo build --quiet --locked "${everything[@]}" --lib --bins --examples --tests
     build_python
-    python3 bindings/fortran/generate.py "$work/tcasm.f90"
-    gfortran -std=f2018 -Wall -Wextra -Werror -O1 -J "$work" -c "$work/tcasm.f90" \
+    install_library "$prefix"
+    gfortran -std=f2018 -Wall -Wextra -Werror -O1 -J "$work" -c "$prefix/include/tcasm.f90" \
         -o "$work/tcasm.o"
     local program
     for program in producer observer; do
-        c "$suite/$program.c" "$work/$program-c"
         cpp "$suite/$program.cpp" "$work/$program-cpp"
         fortran "$suite/$program.f90" "$work/$program-fortran"
     done
+    c "$work"
     run_pairs
     run_observers_in_valgrind
     run_others
@@ -35,16 +37,29 @@ main() {
     run_with_flang
 }
 
-c() { cc -O1 -std=c11 "${warnings[@]}" "${headers[@]}" "$1" "${library[@]}" -o "$2"; }
-
-cpp() {
-    g++ -O1 -g -std=c++20 -Wconversion "${warnings[@]}" "${headers[@]}" "${@:3}" "$1" \
-        "${library[@]}" -o "$2"
+# c FOLDER FLAGS...: builds both programs in C into a folder.
+c() {
+    local log=$1/cmake.log
+    rm -rf "$1/cmake"
+    cmake -S "$suite" -B "$1/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$1" -DCMAKE_C_FLAGS="-O1 -g ${warnings[*]} ${*:2}" \
+        >"$log" 2>&1 && cmake --build "$1/cmake" >>"$log" 2>&1 ||
+        stop "cmake cannot build the programs in C: $(cat "$log")"
 }
 
+# cpp SOURCE PROGRAM FLAGS...
+cpp() {
+    local library
+    # Only here: build scripts of cargo ask for the variable, and run again when it changes.
+    read -ra library <<<"$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs tcasm)"
+    g++ -O1 -g -std=c++20 -Wconversion "${warnings[@]}" "${@:3}" "$1" -o "$2" "${library[@]}" \
+        -Wl,-rpath,"$prefix/lib"
+}
+
+# fortran SOURCE PROGRAM FLAGS...
 fortran() {
     gfortran -O1 -g -std=f2018 -Wall -Wextra -Wno-integer-division -Werror -fcheck=all -I "$work" \
-        "${@:3}" "$1" "$work/tcasm.o" "${library[@]}" -o "$2"
+        "${@:3}" "$1" "$work/tcasm.o" -o "$2" -L"$prefix/lib" -ltcasm -Wl,-rpath,"$prefix/lib"
 }
 
 # Makes a folder with the Python package, and an environment with numpy.

@@ -12,3 +12,8 @@ everything=(
 needs_of_mpi=(openmpi-bin libopenmpi-dev libclang-dev)
 # `make install` builds this for a check. The tests have built all of it before.
 export SELECT="${everything[*]} --lib --bins --examples --tests"
+
+# install_library FOLDER: installs the command and the library for C into a folder, as users do.
+install_library() {
+    make --no-print-directory install PROFILE=dev PREFIX="$1" >/dev/null
+}

@@ -23,17 +23,13 @@ export CARGO_TARGET_DIR=$target
 main() {
     ci/setup.sh cmake liblammps-dev python3-lammps python3-venv "${needs_of_mpi[@]}"
     mkdir -m 700 "$work/run"
-    install_library
+    install_library "$prefix"
     build_examples
     build_python
     check c "$work/build/driver" "$@"
     check python "$venv/bin/python examples/lammps/driver.py" "$@"
     measure_a_little
     echo "lammps: the atoms of all versions are those that LAMMPS has dumped"
-}
-
-install_library() {
-    make --no-print-directory install PROFILE=dev PREFIX="$prefix" >/dev/null
 }
 
 build_examples() {
