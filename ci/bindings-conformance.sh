@@ -3,7 +3,8 @@
 # all agree on every field and status (bindings/conformance/README.md). Then runs the other tests in
 # Fortran and C++. Programs in C, C++ and Fortran are built as users build theirs: against the
 # library as it is installed, with CMake, with pkg-config and by the lines of docs/fortran.md.
-# Observers in these languages also run in valgrind, and the other tests with AddressSanitizer.
+# Observers in these languages also run in valgrind. Programs in C and C++, and the other tests,
+# also run with AddressSanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/everything.sh
@@ -18,7 +19,7 @@ trap 'exit 130' INT TERM
 
 main() {
     ci/setup.sh cmake valgrind g++ gfortran "${needs_of_mpi[@]}"
-    mkdir -p "$work"
+    mkdir -p "$work/sanitized"
     cargo build --quiet --locked "${everything[@]}" --lib --bins --examples --tests
     build_python
     install_library "$prefix"
@@ -27,10 +28,13 @@ main() {
     local program
     for program in producer observer; do
         cpp "$suite/$program.cpp" "$work/$program-cpp"
+        cpp "$suite/$program.cpp" "$work/sanitized/$program-cpp" -fsanitize=address
         fortran "$suite/$program.f90" "$work/$program-fortran"
     done
     c "$work"
+    c "$work/sanitized" -fsanitize=address
     run_pairs
+    run_sanitized_pairs
     run_observers_in_valgrind
     run_others
     run_others -fsanitize=address,undefined
@@ -84,6 +88,18 @@ run_pairs() {
             "Fortran=$role=$work/$role-fortran"
             "Python=$role=$python $suite/$role.py"
         )
+    done
+    in_scratch python3 "$suite/run.py" "${programs[@]}"
+}
+
+# Runs the pairs of C and C++ once more. AddressSanitizer checks these programs, and not the library
+# itself.
+run_sanitized_pairs() {
+    local language role programs=()
+    for language in c cpp; do
+        for role in producer observer; do
+            programs+=("$language-sanitized=$role=$work/sanitized/$role-$language")
+        done
     done
     in_scratch python3 "$suite/run.py" "${programs[@]}"
 }
