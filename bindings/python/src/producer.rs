@@ -1,5 +1,7 @@
 //! A region that Python publishes.
 
+#[cfg(feature = "files")]
+use crate::background::in_background;
 use crate::describe::FieldDict;
 use crate::errors;
 use crate::fields;
@@ -68,7 +70,8 @@ impl Producer {
     ) -> PyResult<(Self, Option<Restored>)> {
         use tcasm_restart::{Continue, Start};
         let builder = builder(settings)?;
-        let start = py.detach(|| builder.restore_or_begin(&folders));
+        // Reading a large state takes long.
+        let start = in_background(py, move || builder.restore_or_begin(&folders))?;
         Ok(match start.map_err(errors::restore)? {
             Start::New(producer) => (Producer::of(producer), None),
             Start::Restored(last) => {

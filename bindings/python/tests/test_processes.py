@@ -36,8 +36,13 @@ def test_keyboard_interrupt_ends_a_wait(simulation, program):
     waiting = program(WAIT)
     assert waiting.line() == "waiting"
     time.sleep(0.2)
+    began = time.monotonic()
     waiting.interrupt()
-    assert waiting.end().strip() == "interrupted"  # the wait itself has no end
+    assert waiting.line() == "interrupted"  # the wait itself has no end
+    took = time.monotonic() - began
+    print(f"the wait ended {1000 * took:.0f} ms after the signal")
+    assert took < 2.0  # docs/python.md says 100 ms, of a machine that is not loaded
+    waiting.end()
 
 
 def test_other_threads_run_while_one_waits(simulation):
@@ -143,7 +148,7 @@ def test_memory_is_flat_over_thousands_of_versions():
 
         steps(1, 1000)
         before = steps(1000, 2000)
-        after = steps(2000, 5000)
+        after = steps(2000, 12001)
         assert after[0]["windows"] == before[0]["windows"]
         assert after[0]["held"] == before[0]["held"] == 1  # the last one of the loop
         assert after[1] - before[1] < 8 << 20

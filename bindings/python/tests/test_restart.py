@@ -2,6 +2,7 @@
 tests/examples/simulation.rs."""
 
 import os
+import socket
 
 import numpy as np
 import pytest
@@ -51,3 +52,23 @@ def test_run_continues_from_the_checkpoint_of_a_killed_one(tmp_path):
 def test_folder_that_is_missing_is_an_error(tmp_path):
     with pytest.raises(tcasm.CheckpointError, match="absent"):
         tcasm.restore_or_begin("run", [tmp_path / "absent"], capacity=1 << 20)
+
+
+def test_keyboard_interrupt_ends_the_wait_for_a_silent_keeper(program, runtime):
+    folder = runtime / "run"
+    folder.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as keeper:
+        keeper.bind(str(folder / "run.kept"))
+        keeper.listen()
+        waiting = program(
+            """
+            import tcasm
+            try:
+                tcasm.restore_or_begin("run")
+            except KeyboardInterrupt:
+                print("interrupted")
+            """
+        )
+        with keeper.accept()[0]:  # it never answers
+            waiting.interrupt()
+            assert waiting.end().strip() == "interrupted"
