@@ -33,6 +33,7 @@ mod classes {
     import_exception!(tcasm._errors, OwnerGone);
     import_exception!(tcasm._errors, OwnerSilent);
     import_exception!(tcasm._errors, HostBufferError);
+    import_exception!(tcasm._errors, CannotPickle);
 }
 use classes::*;
 
@@ -47,6 +48,11 @@ pub fn forked(what: &str) -> PyErr {
         "this process is a fork of the one that made the {what}; make one here, or start processes \
          with multiprocessing.get_context(\"spawn\")"
     ))
+}
+
+/// Returns the exception for an object that cannot be sent to another process.
+pub fn cannot_pickle(what: &str, instead: &str) -> PyErr {
+    CannotPickle::new_err(format!("cannot pickle {what}; {instead}"))
 }
 
 /// Returns the exception for the end of the time that a call may wait.

@@ -49,6 +49,11 @@ impl Group {
         self.inner.ranks()
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        let instead = "send its rank, its number of ranks and its run, and make it there";
+        Err(errors::cannot_pickle("a group", instead))
+    }
+
     fn __repr__(&self) -> String {
         format!("<Group rank={} ranks={}>", self.rank(), self.ranks())
     }

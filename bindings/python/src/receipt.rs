@@ -87,6 +87,11 @@ impl Receipt {
         in_slices(py, &limit, wait, running)?.map_err(errors::other)
     }
 
+    fn __reduce__(&self) -> PyResult<()> {
+        let instead = "send receipt.version and what else is needed of it";
+        Err(errors::cannot_pickle("a receipt", instead))
+    }
+
     fn __bool__(&self) -> bool {
         self.published.is_some()
     }

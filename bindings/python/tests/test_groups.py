@@ -1,5 +1,6 @@
 """Groups of ranks, and blocks of global arrays."""
 
+import asyncio
 import pickle
 
 import numpy as np
@@ -120,7 +121,47 @@ def test_half_a_place_and_absent_groups_are_errors():
         tcasm.GroupObserver("absent")
 
 
-def test_group_observers_are_not_pickled():
-    with rank(0), rank(1), tcasm.GroupObserver("group") as group:
-        with pytest.raises(tcasm.CannotPickle):
-            pickle.dumps(group)
+def test_event_loop_gets_steps_until_the_end_and_runs_meanwhile():
+    seen = []
+
+    async def publish(a, b):
+        for step in (2, 3):
+            a.publish(step=step)
+            b.publish(step=step)
+            while seen[-1] != step:
+                await asyncio.sleep(0.005)
+        a.close()
+        b.close()
+
+    async def follow(a, b, group):
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(anext(aiter(group)), 0.1)
+        # The loop that was cancelled has taken nothing.
+        a.publish(step=1)
+        b.publish(step=1)
+        publishing = None
+        async for version in group:
+            seen.append(version.step)
+            publishing = publishing or asyncio.create_task(publish(a, b))
+        await publishing
+
+    with rank(0) as a, rank(1) as b, tcasm.GroupObserver("group") as group:
+        asyncio.run(asyncio.wait_for(follow(a, b, group), 60))
+    assert seen == [1, 2, 3]
+
+
+def test_groups_are_not_pickled():
+    with rank(0) as a, rank(1) as b, tcasm.GroupObserver("group") as group:
+        a.publish(step=1)
+        receipt = b.publish(step=1)
+        with group.wait(timeout=10) as version:
+            for thing, advice in (
+                (group, "attach in the other process"),
+                (version, "version.step"),
+                (tcasm.Group(0, 2), "its rank"),
+                (receipt, "receipt.version"),
+                (a.buffer_like("u"), "buffer.array.copy"),
+            ):
+                with pytest.raises(tcasm.CannotPickle, match=advice):
+                    pickle.dumps(thing)
+            assert (pickle.loads(pickle.dumps(version["u"])) == WHOLE).all()

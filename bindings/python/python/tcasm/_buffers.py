@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _tcasm
-from ._errors import DefineError
+from ._errors import CannotPickle, DefineError
 
 
 class Buffer:
@@ -64,6 +64,12 @@ class Buffer:
                 f"field {self._field!r} is handed over, so devices and other mappings must not "
                 "write it; add it without handed_over"
             )
+
+    def __reduce__(self) -> NoReturn:
+        raise CannotPickle(
+            "cannot pickle a buffer: its memory belongs to this process. Send a copy: "
+            "buffer.array.copy()"
+        )
 
     def __repr__(self) -> str:
         return f"<Buffer like {self._field!r}{' handed over' * self._handed_over}>"

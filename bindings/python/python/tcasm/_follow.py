@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from ._errors import EndOfStream, NotReady
 
 if TYPE_CHECKING:
+    from ._group import GroupObserver, GroupVersion
     from ._observer import Observer, Version
 
 #: How often to look although there was no notice, as for a producer that was killed.
 LOOK = 0.25
+#: How often to look for a step of a group, which has no descriptor of its own.
+LOOK_AT_GROUP = 0.02
 
 
 async def follow(run: Observer) -> AsyncIterator[Version]:
@@ -33,6 +36,21 @@ async def follow(run: Observer) -> AsyncIterator[Version]:
             del version
     finally:
         os.close(descriptor)
+
+
+async def follow_group(group: GroupObserver) -> AsyncIterator[GroupVersion]:
+    """Returns steps as a loop over ``group`` does, and lets other tasks run meanwhile. No thread
+    waits for it: a task that is cancelled would lose the step that its thread then takes."""
+    while True:
+        try:
+            version = group.wait(timeout=0)
+        except NotReady:
+            await asyncio.sleep(LOOK_AT_GROUP)
+            continue
+        except EndOfStream:
+            return
+        yield version
+        del version
 
 
 async def _readable(descriptor: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, NoReturn
 
 from numpy.typing import NDArray
 
 from . import _tcasm
 from ._errors import CannotPickle, EndOfStream, VersionGone
+from ._follow import follow_group
 from ._index import bounds_of
 from ._observer import Version
 from ._versions import Index
@@ -83,6 +84,13 @@ class GroupVersion:
     def __exit__(self, *_: object) -> None:
         self.release()
 
+    def __reduce__(self) -> NoReturn:
+        raise CannotPickle(
+            "cannot pickle a step of a group: its pins belong to this process. Send the name of the "
+            "group and version.step, open the step there, and hold it here until then; or send a "
+            "copy: version[name]"
+        )
+
     def __repr__(self) -> str:
         return f"<GroupVersion {self.group!r} step={self.step} ranks={self.ranks}>"
 
@@ -130,6 +138,9 @@ class GroupObserver:
                 return
             yield version
             del version  # the loop may wait long, and this must not hold the version
+
+    def __aiter__(self) -> AsyncIterator[GroupVersion]:
+        return follow_group(self)
 
     def close(self) -> None:
         """Detaches. Versions that live stay as they are."""
