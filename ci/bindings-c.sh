@@ -35,6 +35,7 @@ main() {
     run_hello
     run_readme c
     run_readme fortran
+    run_readme_in_rust
     run_heat
     echo "bindings-c: all programs did what they should"
 }
@@ -206,15 +207,39 @@ run_hello() {
 
 # run_readme LANGUAGE: builds the programs in the README as it says, and runs them.
 run_readme() {
-    local folder=$work/readme-$1 producer observer
+    local folder=$work/readme-$1
     mkdir "$folder"
     python3 ci/readme-programs.py "$1" "$folder"
     (cd "$folder" && bash -eu build.sh) || stop "the programs in $1 in the README do not compile"
+    see_readme "$1" '^heat:( +[0-9.]+)+$'
+}
+
+# Does the same in Rust, with the libraries that cargo has built.
+run_readme_in_rust() {
+    local folder=$work/readme-rust built program
+    built=$(realpath "${CARGO_TARGET_DIR:-target}/debug")
+    mkdir "$folder"
+    python3 ci/readme-programs.py rust "$folder"
+    for program in producer observer; do
+        rustc --edition 2024 --extern "tcasm_$program=$built/libtcasm_$program.rlib" \
+            -L "dependency=$built/deps" -o "$folder/$program" "$folder/$program.rs" ||
+            stop "the programs in Rust in the README do not compile"
+    done
+    see_readme rust '^step [0-9]+: \[([0-9.]+, ){7}[0-9.]+\]$'
+}
+
+# see_readme LANGUAGE LINE: runs both programs until the observer has printed three such lines.
+see_readme() {
+    local folder=$work/readme-$1 producer observer
     "$folder/producer" &
     producer=$!
+    until "$TCASM_COMMAND" info hello >"$folder/info" 2>&1; do
+        kill -0 "$producer" || stop "the producer in $1 in the README ended"
+        sleep 0.1
+    done
     "$folder/observer" >"$folder/seen" 2>&1 &
     observer=$!
-    until [ "$(grep -Ec '^heat:( +[0-9.]+)+$' "$folder/seen")" -ge 3 ]; do
+    until [ "$(grep -Ec "$2" "$folder/seen")" -ge 3 ]; do
         kill -0 "$observer" || stop "the observer in $1 in the README ended: $(cat "$folder/seen")"
         sleep 0.1
     done

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the two programs of README.md in a language, and what the README builds them with.
 
-Usage: readme-programs.py c|fortran|python FOLDER
+Usage: readme-programs.py rust|c|fortran|python FOLDER
 
-The files are producer.SUFFIX, observer.SUFFIX and, except for Python, build.sh.
+The files are producer.SUFFIX, observer.SUFFIX and, for C and Fortran, build.sh.
 """
 
 import re
@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-SUFFIXES = {"c": "c", "fortran": "f90", "python": "py"}
+SUFFIXES = {"rust": "rs", "c": "c", "fortran": "f90", "python": "py"}
 
 
 def blocks(text, language):
     """Returns the programs in a language, and the lines of the shell that follow them, if any."""
-    found = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
+    found = re.findall(r"^```(\w+)(?:,\w+)*\n(.*?)^```$", text, re.M | re.S)
     places = [i for i, (kind, _) in enumerate(found) if kind == language]
     if len(places) != 2:
         sys.exit(f"README.md has {len(places)} programs in {language}, not 2")
