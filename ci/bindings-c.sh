@@ -13,6 +13,7 @@ prefix=$work/prefix
 export TCASM_RUNTIME_DIR=$work/run
 export LD_LIBRARY_PATH=$prefix/lib TCASM_COMMAND=$prefix/bin/tcasm
 warnings=(-std=c11 -D_GNU_SOURCE -g -Wall -Wextra -Wpedantic -Werror)
+warnings_of_cpp=(-std=c++20 -g -Wall -Wextra -Wpedantic -Wconversion -Werror)
 
 main() {
     ci/setup.sh cmake valgrind g++ gfortran "${needs_of_mpi[@]}"
@@ -24,9 +25,11 @@ main() {
     run_tests shared
     run_tests static
     run_tests address -fsanitize=address,undefined
-    run_files shared
     run_mdspan
+    run_files shared
     run_files address -fsanitize=address,undefined
+    run_files_in_cpp shared
+    run_files_in_cpp address -fsanitize=address,undefined
     run_files_in_fortran
     build_examples
     find_through_a_link
@@ -58,8 +61,9 @@ $other"
 
 # run_tests NAME FLAGS...: builds and runs each program of the tests.
 run_tests() {
-    local kind=$1 libs source program
+    local kind=$1 libs source program version
     shift
+    version=$(pkg-config --modversion tcasm)
     libs=$(pkg-config --cflags --libs tcasm)
     if [ "$kind" = static ]; then
         libs="$(pkg-config --cflags tcasm) $prefix/lib/libtcasm.a $(private_libs)"
@@ -67,16 +71,12 @@ run_tests() {
     for source in bindings/c/tests/c/*.c; do
         program=$work/$kind-$(basename "$source" .c)
         # shellcheck disable=SC2086 # lists of flags
-        "${CC:-cc}" "${warnings[@]}" "$@" "$source" -o "$program" $libs
+        "${CC:-cc}" "${warnings[@]}" -DINSTALLED_VERSION="\"$version\"" "$@" "$source" \
+            -o "$program" $libs
         timeout -s KILL 120 "$program" "${program##*/}" || stop "$program failed with status $?"
     done
 }
 
-# run_files NAME FLAGS...: runs the test of checkpoints and restarts.
-run_files() {
-    local program=$work/$1-files folder=$work/$1-checkpoints
-    shift
-    mkdir "$folder"
 # Runs the test of views with a standard library that has std::mdspan.
 run_mdspan() {
     local compiler program=$work/mdspan found=()
@@ -100,8 +100,25 @@ has_mdspan() {
         $1 -std=c++23 -x c++ - -o "$work/has-mdspan" 2>/dev/null
 }
 
+# run_files NAME FLAGS...: runs the test of checkpoints and restarts.
+run_files() {
+    local program=$work/$1-files folder=$work/$1-checkpoints
+    shift
+    mkdir "$folder"
     # shellcheck disable=SC2046 # lists of flags
     "${CC:-cc}" "${warnings[@]}" "$@" bindings/c-files/tests/c/files.c -o "$program" \
+        $(pkg-config --cflags --libs tcasm_files)
+    PATH=$prefix/bin:$PATH timeout -s KILL 120 "$program" "${program##*/}" "$folder" ||
+        stop "$program failed with status $?"
+}
+
+# run_files_in_cpp NAME FLAGS...: does the same in C++.
+run_files_in_cpp() {
+    local program=$work/$1-files-cpp folder=$work/$1-checkpoints-cpp
+    shift
+    mkdir "$folder"
+    # shellcheck disable=SC2046 # lists of flags
+    "${CXX:-c++}" "${warnings_of_cpp[@]}" "$@" bindings/cpp/tests/files.cpp -o "$program" \
         $(pkg-config --cflags --libs tcasm_files)
     PATH=$prefix/bin:$PATH timeout -s KILL 120 "$program" "${program##*/}" "$folder" ||
         stop "$program failed with status $?"

@@ -216,6 +216,32 @@ static void a_lost_field_is_lost_in_the_file(void)
     OK(tcasm_release(version));
 }
 
+/* A start of the first version of the header is filled. One of a later version has zeros at its
+   end. */
+static void a_start_can_grow(void)
+{
+    union {
+        tcasm_start start;
+        unsigned char bytes[200];
+    } how;
+    tcasm_producer *producer;
+    size_t first = 40, later = sizeof(tcasm_start) + 56, sizes[] = {first, later};
+    for (int i = 0; i < 2; i++) {
+        memset(&how, 0xab, sizeof how);
+        how.start.size = sizes[i];
+        OK(tcasm_restore_or_begin(name, 1 << 20, NULL, &folder, 1, &how.start, &producer));
+        OK(tcasm_close(producer));
+        CHECK(how.start.size == sizes[i] && how.start.restored == 1 && how.start.step == 7);
+        for (size_t at = sizeof(tcasm_start); at < sizes[i]; at++)
+            CHECK(how.bytes[at] == 0);
+        for (size_t at = sizes[i]; at < sizeof how; at++)
+            CHECK(how.bytes[at] == 0xab);
+    }
+    how.start.size = first - 1;
+    FAILS(TCASM_INVALID_ARGUMENT,
+          tcasm_restore_or_begin(name, 1 << 20, NULL, &folder, 1, &how.start, &producer));
+}
+
 static void misuse_is_a_status(void)
 {
     tcasm_start how = TCASM_INIT(tcasm_start);
@@ -243,6 +269,7 @@ int main(int argc, char **argv)
     a_checkpoint_is_a_version();
     a_later_start_has_the_values_of_the_file();
     a_start_after_a_kill_has_the_memory_that_is_kept();
+    a_start_can_grow();
     misuse_is_a_status();
     a_lost_field_is_lost_in_the_file();
     return 0;

@@ -125,27 +125,93 @@ static void a_fork_has_no_objects(const char *name)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* A program that was compiled with the first version of a structure goes on working: the numbers
-   stay as they are when the structures grow. */
-static void structures_of_the_first_version_are_filled(void)
+/* A structure whose size is not that of this header. */
+static union {
+    size_t size;
+    double alignment;
+    unsigned char bytes[4200];
+} grown;
+enum { STALE = 0xab };
+
+static void of_size(size_t size)
 {
-    tcasm_array array = TCASM_INIT(tcasm_array);
-    tcasm_receipt receipt = TCASM_INIT(tcasm_receipt);
-    tcasm_info info = TCASM_INIT(tcasm_info);
+    memset(&grown, STALE, sizeof grown);
+    grown.size = size;
+}
+
+/* Checks that the bytes from `begin` to `end` have one value. */
+static void bytes_are(size_t begin, size_t end, unsigned char value)
+{
+    for (size_t i = begin; i < end; i++)
+        CHECK(grown.bytes[i] == value);
+}
+
+/* `call` fills the structure `grown`. `first` is its size in the first version of the header. A
+   program that was compiled with that goes on working, so the number stays as it is when the
+   structure grows. In a structure of a later version, what this library does not know is zero. */
+#define GROWS(type, first, call)                                        \
+    do {                                                                \
+        of_size(first);                                                 \
+        OK(call);                                                       \
+        CHECK(grown.size == (first));                                   \
+        bytes_are(first, sizeof grown.bytes, STALE);                    \
+        of_size((first) - 1);                                           \
+        FAILS(TCASM_INVALID_ARGUMENT, call);                            \
+        said("sizeof(" #type ")");                                      \
+        bytes_are(sizeof(size_t), sizeof grown.bytes, STALE);           \
+        of_size(sizeof(type) + 56);                                     \
+        OK(call);                                                       \
+        CHECK(grown.size == sizeof(type) + 56);                         \
+        bytes_are(sizeof(type), grown.size, 0);                         \
+        bytes_are(grown.size, sizeof grown.bytes, STALE);               \
+        of_size(4097);                                                  \
+        FAILS(TCASM_INVALID_ARGUMENT, call);                            \
+        bytes_are(sizeof(size_t), sizeof grown.bytes, STALE);           \
+    } while (0)
+
+/* tcasm_start is in bindings/c-files/tests/c/files.c. */
+static void structures_can_grow(void)
+{
     tcasm_producer *own;
-    size_t shape[] = {4};
+    tcasm_observer *other;
+    tcasm_version *version;
+    tcasm_owner *owner;
+    tcasm_peer *peer;
+    tcasm_cookie cookie;
+    size_t shape[] = {4}, points[] = {2, 2, 1};
+    double zeros[3] = {0}, ones[] = {1, 1, 1}, value = 0;
+    tcasm_segment segment = {&value, sizeof value};
+    const char *address;
     OK(tcasm_create("c-first", 1 << 20, NULL, &own));
     OK(tcasm_add_field(own, "a", TCASM_F64, 1, shape, NULL, NULL));
+    OK(tcasm_add_uniform_mesh(own, "m", points, zeros, ones, NULL));
     OK(tcasm_publish(own, 1, 1.0));
-    array.size = 832;
-    OK(tcasm_live(own, "a", &array));
-    array.size = 831;
-    FAILS(TCASM_INVALID_ARGUMENT, tcasm_live(own, "a", &array));
-    receipt.size = 56;
-    OK(tcasm_last_receipt(own, &receipt));
-    info.size = 80;
-    OK(tcasm_region_info(observer, &info));
+    OK(tcasm_wait_visible(own, 10.0));
+    OK(tcasm_attach("c-first", 5.0, &other));
+    OK(tcasm_latest(other, &version));
+    OK(tcasm_owner_new(0, &owner));
+    OK(tcasm_declare(owner, &segment, 1, TCASM_READ, 0, &cookie));
+    OK(tcasm_owner_address(owner, &address));
+    OK(tcasm_connect(address, &peer));
+
+    GROWS(tcasm_array, 832, tcasm_live(own, "a", (tcasm_array *)&grown));
+    GROWS(tcasm_receipt, 56, tcasm_last_receipt(own, (tcasm_receipt *)&grown));
+    GROWS(tcasm_info, 80, tcasm_region_info(other, (tcasm_info *)&grown));
+    GROWS(tcasm_stamp, 40, tcasm_version_stamp(version, (tcasm_stamp *)&grown));
+    GROWS(tcasm_mesh, 184, tcasm_mesh_at(version, 0, (tcasm_mesh *)&grown));
+    GROWS(tcasm_declaration, 32, tcasm_describe(peer, &cookie, (tcasm_declaration *)&grown));
+
+    OK(tcasm_disconnect(peer));
+    OK(tcasm_owner_free(owner));
+    OK(tcasm_release(version));
+    OK(tcasm_detach(other));
     OK(tcasm_close(own));
+}
+
+/* INSTALLED_VERSION is what pkg-config says. */
+static void the_library_tells_its_version(void)
+{
+    CHECK(strcmp(tcasm_library_version(), INSTALLED_VERSION) == 0);
 }
 
 static void layouts_that_cannot_be_are_arguments(void)
@@ -287,7 +353,8 @@ int main(int argc, char **argv)
     null_is_refused();
     handles_of_another_kind_are_refused();
     wrong_values_are_refused();
-    structures_of_the_first_version_are_filled();
+    structures_can_grow();
+    the_library_tells_its_version();
     layouts_that_cannot_be_are_arguments();
     a_fork_has_no_objects(argv[1]);
     an_observer_can_be_closed_while_another_thread_waits();

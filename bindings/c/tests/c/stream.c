@@ -1,5 +1,7 @@
-/* Every version of a stream, and the meshes of a version. */
+/* Every version of a stream, the meshes of a version, and the memory of both ends. */
 #include "check.h"
+#include <inttypes.h>
+#include <unistd.h>
 
 static tcasm_producer *producer;
 static tcasm_observer *observer;
@@ -108,6 +110,19 @@ static void meshes_are_those_that_were_added(void)
     mesh.size = sizeof mesh;
     OK(tcasm_mesh_at(version, 0, &mesh));
     CHECK(mesh.points[0] * mesh.points[1] == 0);
+
+    points[0] = 3;
+    origin[2] = -3.0;
+    spacing[1] = 0.125;
+    OK(tcasm_set_uniform_mesh(producer, "fine", points, origin, spacing));
+    FAILS(TCASM_INVALID_ARGUMENT,
+          tcasm_set_uniform_mesh(producer, "fine", NULL, origin, spacing));
+    publish(11);
+    OK(tcasm_release(version));
+    OK(tcasm_latest(observer, &version));
+    OK(tcasm_mesh_at(version, 0, &mesh));
+    CHECK(mesh.points[0] == 3 && mesh.points[1] == 4 && mesh.points[2] == 1);
+    CHECK(mesh.origin[2] == -3.0 && mesh.spacing[1] == 0.125 && mesh.offset[1] == -4);
     OK(tcasm_release(version));
 }
 
@@ -117,15 +132,105 @@ static void a_loop_ends_with_the_stream(void)
     tcasm_version *version;
     tcasm_stamp stamp = TCASM_INIT(tcasm_stamp);
     int status, seen = 0;
-    publish(11);
+    publish(12);
     OK(tcasm_close(producer));
     while ((status = tcasm_next(observer, -1.0, &version)) == TCASM_OK) {
         OK(tcasm_version_stamp(version, &stamp));
         seen++;
         OK(tcasm_release(version));
     }
-    CHECK(status == TCASM_END_OF_STREAM && seen == 1 && stamp.step == 11);
+    CHECK(status == TCASM_END_OF_STREAM && seen == 1 && stamp.step == 12);
     OK(tcasm_detach(observer));
+}
+
+/* Counts the mappings that show an array. */
+static int mappings(const tcasm_array *array)
+{
+    uintptr_t begin = (uintptr_t)array->data, end = begin + array->bytes, from, to;
+    char line[500];
+    int found = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof line, maps) != NULL)
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2)
+            found += from < end && to > begin;
+    fclose(maps);
+    return found;
+}
+
+/* Stores a value to each `every`-th page, and publishes. */
+static void write_pages(tcasm_producer *own, double *data, size_t bytes, size_t every, double value)
+{
+    size_t numbers = (size_t)sysconf(_SC_PAGESIZE) / sizeof *data;
+    for (size_t i = 0; i < bytes / sizeof *data; i += every * numbers)
+        data[i] = value;
+    OK(tcasm_publish(own, (uint64_t)value, value));
+    OK(tcasm_wait_visible(own, 10.0));
+    OK(tcasm_wait_captured(own, 10.0));
+}
+
+/* Pages that are scattered are copied within the budget, and mapped one by one beyond it. */
+static void copies_stay_within_their_budget(const char *name)
+{
+    size_t shape[] = {(4 << 20) / sizeof(double)};
+    char own_name[100];
+    tcasm_producer *own;
+    void *data;
+    snprintf(own_name, sizeof own_name, "%s-budget", name);
+    OK(tcasm_create(own_name, 4 << 20, NULL, &own));
+    OK(tcasm_add_field(own, "x", TCASM_F64, 1, shape, NULL, &data));
+    write_pages(own, data, 4 << 20, 1, 1.0);
+    write_pages(own, data, 4 << 20, 2, 2.0);
+    for (int copied = 0; copied < 2; copied++) {
+        tcasm_observer *other;
+        tcasm_version *version;
+        tcasm_array array = TCASM_INIT(tcasm_array);
+        OK(tcasm_attach(own_name, 5.0, &other));
+        OK(tcasm_set_copy_budget(other, copied ? UINT64_MAX : 0));
+        OK(tcasm_latest(other, &version));
+        OK(tcasm_array_of(version, "x", &array));
+        CHECK(copied ? mappings(&array) < 10 : mappings(&array) > 100);
+        CHECK(*(const double *)array.data == 2.0);
+        OK(tcasm_release(version));
+        OK(tcasm_detach(other));
+    }
+    OK(tcasm_close(own));
+}
+
+/* What versions that are gone have held is given back, once. */
+static void memory_that_no_version_needs_is_given_back(const char *name)
+{
+    size_t shape[] = {(4 << 20) / sizeof(double)};
+    char own_name[100];
+    tcasm_options *options;
+    tcasm_producer *own;
+    tcasm_observer *other;
+    tcasm_version *versions[4];
+    void *data;
+    uint64_t before, after, freed, rest;
+    snprintf(own_name, sizeof own_name, "%s-trim", name);
+    OK(tcasm_options_new(&options));
+    OK(tcasm_options_set(options, TCASM_VERSIONS, 8));
+    OK(tcasm_options_set(options, TCASM_HISTORY, 0));
+    OK(tcasm_create(own_name, 4 << 20, options, &own));
+    OK(tcasm_options_free(options));
+    OK(tcasm_add_field(own, "x", TCASM_F64, 1, shape, NULL, &data));
+    OK(tcasm_attach(own_name, 5.0, &other));
+    for (int i = 0; i < 4; i++) {
+        write_pages(own, data, 4 << 20, 1, i + 1.0);
+        OK(tcasm_latest(other, &versions[i]));
+    }
+    for (int i = 0; i < 4; i++)
+        OK(tcasm_release(versions[i]));
+    OK(tcasm_publish(own, 5, 5.0));
+    OK(tcasm_counter(other, "HeldBytes", &before));
+    OK(tcasm_trim(own, &freed));
+    OK(tcasm_counter(other, "HeldBytes", &after));
+    OK(tcasm_trim(own, &rest));
+    CHECK(freed >= 4 << 20 && after + (4 << 20) <= before && rest == 0);
+    FAILS(TCASM_INVALID_HANDLE, tcasm_trim(NULL, &rest));
+    OK(tcasm_detach(other));
+    OK(tcasm_close(own));
 }
 
 int main(int argc, char **argv)
@@ -135,5 +240,7 @@ int main(int argc, char **argv)
     no_version_is_left_out();
     meshes_are_those_that_were_added();
     a_loop_ends_with_the_stream();
+    copies_stay_within_their_budget(argv[1]);
+    memory_that_no_version_needs_is_given_back(argv[1]);
     return 0;
 }
