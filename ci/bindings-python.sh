@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the Python package: builds it from its sdist, installs it into a fresh environment, checks
-# its types with mypy, and runs its tests. Uses the profile of the tests, so that most dependencies
+# Tests the Python package: installs it into a fresh environment as the README says, builds it from
+# its sdist, checks its types with mypy, and runs its tests. Uses the profile of the tests, so that most dependencies
 # are compiled already. Python packages come from the index that pip uses.
 #   bindings-python.sh [OPTION...]        with these options of pytest
 #   bindings-python.sh --unpack FOLDER    only puts the package into FOLDER. Builds it if there is
@@ -43,6 +43,8 @@ build_wheel() {
     (cd bindings/python && "$tools/bin/maturin" sdist --out "$work/sdist" >/dev/null)
     "$tools/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work" \
         "$work"/sdist/tcasm-*.tar.gz
+    # One wheel serves all versions of Python.
+    compgen -G "$work/tcasm-*-abi3-*.whl" >/dev/null || stop "the wheel is not abi3: $(ls "$work")"
 }
 
 # Returns true if there is a wheel that is newer than what it is made of.
@@ -66,10 +68,11 @@ make_tools() {
     echo "$wanted" >"$tools/.ready"
 }
 
-# Installs the wheel into an environment that has nothing else, and uses it there.
+# Installs the package into an environment that has nothing else, as the README says, and uses it
+# there. pip fetches maturin for this build.
 install_fresh() {
     python3 -m venv "$work/fresh"
-    "$work/fresh/bin/pip" install --quiet "$work"/tcasm-*.whl
+    "$work/fresh/bin/pip" install --quiet ./bindings/python
     TCASM_RUNTIME_DIR=$work/run "$work/fresh/bin/python" - <<'END'
 import tcasm
 
@@ -80,6 +83,11 @@ with tcasm.Producer("fresh", capacity=1 << 20) as p:
         assert run.latest()["u"].sum() == 4.0
 END
     "$work/fresh/bin/python" -m tcasm >/dev/null
+}
+
+stop() {
+    echo "bindings-python: $1" >&2
+    exit 1
 }
 
 main "$@"
