@@ -143,7 +143,7 @@ run_with_flang() {
     "$flang" -O1 -module-dir "$folder" -c "$work/tcasm.f90" -o "$folder/tcasm.o"
     for name in host_buffer transfers stream groups; do
         "$flang" -O1 -I "$folder" "bindings/fortran/tests/$name.f90" "$folder/tcasm.o" \
-            "${library[@]}" -o "$folder/$name"
+            -L"$prefix/lib" -ltcasm -Wl,-rpath,"$prefix/lib" -o "$folder/$name"
         in_scratch "$folder/$name"
     done
 }

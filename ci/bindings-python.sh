@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the Python package: installs it into a fresh environment as the README says, builds it from
-# its sdist, checks its types with mypy, and runs its tests. Uses the profile of the tests, so that most dependencies
-# are compiled already. Python packages come from the index that pip uses.
+# its sdist, checks its types with mypy, and runs its tests. Uses the profile of the tests, so that
+# most dependencies are compiled already. Python packages come from the index that pip uses.
 #   bindings-python.sh [OPTION...]        with these options of pytest
 #   bindings-python.sh --unpack FOLDER    only puts the package into FOLDER. Builds it if there is
 #                                         none, or a source is newer
