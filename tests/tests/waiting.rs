@@ -56,6 +56,9 @@ fn all_wake(threads: Vec<JoinHandle<()>>) {
     poll_until("all are awake", || {
         threads.iter().all(JoinHandle::is_finished).then_some(())
     });
+    // Not dropped: pthread_detach of glibc may read the memory of a thread that ends at the same
+    // time (bug 19951), after another thread has unmapped it.
+    threads.into_iter().for_each(|thread| drop(thread.join()));
 }
 
 #[test]
