@@ -45,6 +45,8 @@ impl Checkpoint {
     /// them.
     ///
     /// If that checkpoint holds rounded values, the error is [`ReadError::Lossy`].
+    ///
+    /// [`FieldTable::missing`]: tcasm_core::field::FieldTable::missing
     pub fn restart(dirs: &[impl AsRef<Path>], step: Option<u64>) -> Result<Self, ReadError> {
         Checkpoint::search(dirs, Wanted { name: None, step })?.if_exact()
     }
@@ -64,6 +66,8 @@ impl Checkpoint {
     /// Does the same as [`Checkpoint::restart`], or with a `name` as
     /// [`Checkpoint::restart_named`], but accepts rounded values. The table says which they are
     /// ([`FieldDesc::relative_error`]).
+    ///
+    /// [`FieldDesc::relative_error`]: tcasm_core::field::FieldDesc::relative_error
     pub fn restart_lossy(
         dirs: &[impl AsRef<Path>],
         name: Option<&str>,
