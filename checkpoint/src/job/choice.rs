@@ -21,7 +21,7 @@ use tcasm_core::group::Member;
 /// The largest size of the file in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What the ranks of a run continue from.
+/// The step that the ranks of a run continue from, or that they begin anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Choice {
     group: String,

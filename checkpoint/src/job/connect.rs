@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::io;
 
-/// What a node has in its local folder, and what it has read of the manifest.
+/// The local folder of a node, locked, and the contents of the manifest.
 struct Local {
     lock: Lock,
     contents: Contents,

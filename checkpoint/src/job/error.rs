@@ -108,7 +108,7 @@ pub enum JobError {
     OtherStart {
         /// The file.
         path: PathBuf,
-        /// What shows it.
+        /// The part of the file that shows it.
         what: String,
     },
     /// The ranks cannot share the step that they continue from.
@@ -255,7 +255,7 @@ pub enum JobError {
         rank: u32,
         /// The name of the field.
         field: String,
-        /// What is wrong.
+        /// The difference.
         why: String,
     },
     /// No block of the checkpoint has a part of a global array.

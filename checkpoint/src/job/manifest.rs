@@ -224,14 +224,10 @@ impl Manifest {
 /// Reads the checkpoints of `group` from the manifest in `dir`.
 pub fn read(dir: &Path, group: &str) -> Result<Contents, JobError> {
     let path = dir.join(names::manifest(group));
-    let mut found = regular::read(&path, MOST_BYTES);
-    for _ in 0..STALE {
-        let is_stale = |e: &io::Error| e.kind() == io::ErrorKind::StaleNetworkFileHandle;
-        if found.as_ref().err().is_some_and(is_stale) {
-            found = regular::read(&path, MOST_BYTES);
-        }
-    }
-    match found {
+    let is_stale = |e: &io::Error| e.kind() == io::ErrorKind::StaleNetworkFileHandle;
+    let mut tries = (0..STALE).map(|_| regular::read(&path, MOST_BYTES));
+    let read = tries.find(|read| !read.as_ref().is_err_and(is_stale));
+    match read.unwrap_or_else(|| regular::read(&path, MOST_BYTES)) {
         Ok(bytes) => Ok(parse(&path, group, &bytes)?.0),
         Err(error) if error.kind() == io::ErrorKind::NotFound && dir.is_dir() => {
             Ok(Contents::default())

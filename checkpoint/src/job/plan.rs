@@ -1,4 +1,4 @@
-//! Which lost files are rebuilt from what, by what all nodes have.
+//! The plan of a recovery: the files that are lost, and those from which each can be rebuilt.
 
 use super::parity_file::Header;
 use super::record::{Commit, FileEntry, Part, Steps, chain};

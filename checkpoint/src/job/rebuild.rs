@@ -13,7 +13,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What is left of a set: for each member, the path of its file and its parity, if they are whole.
+/// The rest of a set: for each member, the path of its file and its parity, if they are whole.
 pub struct Left<'l> {
     /// The scheme of the set.
     pub redundancy: Redundancy,

@@ -120,7 +120,7 @@ fn places_that_blocks_do_not_have_are_errors_when_their_values_are_read() {
             error.contains("\"u\"") && error.contains("rank 0"),
             "{key}: {error}"
         );
-        // What no wrong place covers can be read, and so can the memory of each rank.
+        // Values beside the wrong places can be read, and so can the memory of each rank.
         assert!(
             found.read::<f64>("u", &[40..48, 1..COLUMNS]).is_ok(),
             "{key}"

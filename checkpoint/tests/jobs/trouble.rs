@@ -4,6 +4,12 @@ use crate::world::{Node, World, run, run_steps};
 use std::fs;
 use tcasm_checkpoint::job::{JobCheckpoint, JobError, JobWriter, Redundancy, channels, committed};
 
+/// Returns the committed steps.
+fn steps(world: &World) -> Vec<u64> {
+    let steps = committed(&world.slow(), "heat").unwrap().into_iter();
+    steps.map(|found| found.commit.step).collect()
+}
+
 #[test]
 fn step_that_a_node_cannot_write_is_not_committed_and_the_next_one_is() {
     for bad in 0..3 {
@@ -30,11 +36,7 @@ fn step_that_a_node_cannot_write_is_not_committed_and_the_next_one_is() {
             of_commit.contains(&told) || of_commit.contains(&format!("node {bad}")),
             "{of_commit}"
         );
-        let steps = committed(&world.slow(), "heat").unwrap();
-        assert_eq!(
-            steps.iter().map(|f| f.commit.step).collect::<Vec<_>>(),
-            [10, 30]
-        );
+        assert_eq!(steps(&world), [10, 30]);
         // Nothing is left of step 20 once a later one is committed.
         for node in 0..3 {
             for entry in fs::read_dir(world.local(node)).unwrap() {
@@ -59,9 +61,7 @@ fn step_with_a_lost_field_is_not_committed_and_the_error_names_the_field() {
     });
     let error = errors[0].clone().unwrap().unwrap();
     assert!(error.contains("list") && error.contains("lost"), "{error}");
-    let steps = committed(&world.slow(), "heat").unwrap();
-    let steps: Vec<u64> = steps.iter().map(|found| found.commit.step).collect();
-    assert_eq!(steps, [10, 30]);
+    assert_eq!(steps(&world), [10, 30]);
     world.check(&world.find().unwrap());
 }
 
@@ -247,11 +247,6 @@ fn committed_step_that_no_round_has_shown_is_known_when_the_next_one_is_prepared
     for step in steps {
         world.check(&JobCheckpoint::find("heat", &world.places(), Some(step)).unwrap());
     }
-}
-
-fn steps(world: &World) -> Vec<u64> {
-    let steps = committed(&world.slow(), "heat").unwrap().into_iter();
-    steps.map(|found| found.commit.step).collect()
 }
 
 #[test]

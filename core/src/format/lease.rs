@@ -106,15 +106,11 @@ impl Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::fcntl::{FcntlArg, SealFlag, fcntl};
-    use nix::sys::memfd::{MFdFlags, memfd_create};
+    use crate::sys::object::tests::huge_object;
 
     #[test]
     fn lease_of_huge_pages_is_refused_before_it_is_mapped() {
-        let flags = MFdFlags::MFD_ALLOW_SEALING | MFdFlags::MFD_HUGETLB;
-        let huge = memfd_create("tcasm-lease", flags).unwrap();
-        nix::unistd::ftruncate(&huge, 2 << 20).unwrap();
-        fcntl(&huge, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK)).unwrap();
+        let huge = huge_object();
         let error = Lease::open(huge.as_fd()).unwrap_err();
         assert!(matches!(error, LeaseError::Open(_)), "{error}");
         let (_, object) = Lease::create().unwrap();

@@ -150,7 +150,7 @@ impl Planes {
         lost.subtract(p.account.held());
         lost.subtract(p.account.leaving());
         for run in lost.runs() {
-            // What somebody uses at this moment is left to the audit.
+            // The audit returns frames that somebody uses at this moment.
             let _ = p.memory.punch(&run);
         }
     }

@@ -212,7 +212,7 @@ pub fn read_at(fd: &OwnedFd, out: &mut [u8], offset: u64) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[test]
@@ -235,12 +235,18 @@ mod tests {
         assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
     }
 
-    #[test]
-    fn object_of_huge_pages_is_not_taken_for_one_of_pages() {
+    /// Returns a sealed object of one huge page.
+    pub(crate) fn huge_object() -> OwnedFd {
         let flags = MFdFlags::MFD_ALLOW_SEALING | MFdFlags::MFD_HUGETLB;
         let huge = memfd_create("tcasm-test", flags).unwrap();
         nix::unistd::ftruncate(&huge, 2 << 20).unwrap();
         fcntl(&huge, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK)).unwrap();
+        huge
+    }
+
+    #[test]
+    fn object_of_huge_pages_is_not_taken_for_one_of_pages() {
+        let huge = huge_object();
         assert_eq!(sealed_len(huge.as_fd()).unwrap(), 2 << 20);
         let error = sealed_len_of_pages(huge.as_fd()).unwrap_err().to_string();
         assert!(error.contains("hugetlbfs"), "{error}");

@@ -305,7 +305,7 @@ impl Server {
         let c = &mut self.connections[i];
         c.subscribed = on;
         if on {
-            // What happened before has no other notice. A full socket is readable without it.
+            // Earlier events have no other notice. A full socket is readable without it.
             let _ = socket::send(&c.socket, &wire::notice(), &[]);
         }
     }
