@@ -4,7 +4,18 @@
 //!
 //! The file begins with the choice. Each rank that continues appends a line. A rank that finds its
 //! own line is of another start of the job, whose run has the same name, and the choice is not for
-//! it. The next run removes the file.
+//! it.
+//!
+//! # Removal
+//!
+//! The first rank of a run removes the choices of other runs to which nobody has added a line for a
+//! day. It cannot tell which younger ones are over. It may itself be of a run that was killed: a
+//! rank that was stopped may wake when some ranks of the next run have continued, and the others
+//! still need their choice. A choice that stays does no harm, because each run has another name. So
+//! the ranks of a run must look within a day.
+//!
+//! The age is the difference between the times of two files in the same folder. The clock of a rank
+//! does not count, because that of the file server or of another node may be wrong.
 
 use super::error::JobError;
 use super::manifest;
@@ -16,10 +27,13 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use tcasm_core::group::Member;
 
 /// The largest size of the file in bytes.
 const MOST_BYTES: u64 = 1 << 30;
+/// How long the choice of another run stays after the last line was added to it.
+const STAYS: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The step that the ranks of a run continue from, or that they begin anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,18 +165,16 @@ impl<'m> ChoiceFile<'m> {
         opened.map_err(|e| self.not_shared(Fault::from(e).at(&self.path).to_string()))
     }
 
-    /// Removes the choices of other runs of the group, which are over.
+    /// Removes the choices of other runs of the group that are old.
     fn remove_others(&self) {
-        // Other ranks of this run may be about to name a file of their own.
-        let own = self.path.file_name().unwrap_or_default();
-        let is_other = |name: &str| own != name && names::is_choice(&self.member.group, name);
-        let entries = std::fs::read_dir(self.dir).into_iter().flatten().flatten();
-        for name in entries.map(|entry| entry.file_name()) {
-            let text = name.to_string_lossy();
-            if !is_other(&text) && !atomic::is_temporary(&text, is_other) {
+        let Ok(now) = modified(&self.path) else {
+            return;
+        };
+        let is_old = |then| now.duration_since(then).is_ok_and(|age| age > STAYS);
+        for path in self.others() {
+            if !modified(&path).is_ok_and(is_old) {
                 continue;
             }
-            let path = self.dir.join(&name);
             match std::fs::remove_file(&path) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => {
                     tracing::warn!("cannot remove {path:?}: {e}");
@@ -170,6 +182,18 @@ impl<'m> ChoiceFile<'m> {
                 _ => {}
             }
         }
+    }
+
+    /// Returns the choices of other runs of the group, and their temporary files.
+    fn others(&self) -> impl Iterator<Item = PathBuf> {
+        // Other ranks of this run may be about to name a file of their own.
+        let own = self.path.file_name().unwrap_or_default();
+        let is_other = move |name: &str| own != name && names::is_choice(&self.member.group, name);
+        let entries = std::fs::read_dir(self.dir).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(move |path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            is_other(&name) || atomic::is_temporary(&name, is_other)
+        })
     }
 
     fn own_line(&self) -> Line {
@@ -195,4 +219,9 @@ impl<'m> ChoiceFile<'m> {
     fn gone(&self) -> JobError {
         self.not_shared(format!("{:?} has vanished", self.path))
     }
+}
+
+/// Returns the time at which a file was last written to, as its file system knows it.
+fn modified(path: &Path) -> io::Result<SystemTime> {
+    std::fs::symlink_metadata(path)?.modified()
 }

@@ -1,9 +1,10 @@
 //! The ranks of a run, which continue from the same step whatever happens between their looks.
 
 use crate::world::{World, run_steps};
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 use tcasm_checkpoint::job::{JobCheckpoint, JobError, Redundancy};
 use tcasm_core::group::Member;
 
@@ -28,6 +29,15 @@ fn choices(world: &World) -> Vec<String> {
     let names = fs::read_dir(world.slow()).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.contains(".continued")).collect()
+}
+
+/// Lets all files of [`choices`] look as if nobody had written to them for some hours.
+fn age(world: &World, hours: u64) {
+    let then = SystemTime::now() - Duration::from_secs(hours * 3600);
+    for name in choices(world) {
+        let file = File::options().append(true).open(world.slow().join(name));
+        file.unwrap().set_modified(then).unwrap();
+    }
 }
 
 /// Moves the file of a node away or back. Without redundancy, its step cannot be read meanwhile.
@@ -70,11 +80,48 @@ fn newer_step_that_appears_after_the_choice_is_for_the_next_start() {
     for rank in 0..4 {
         assert_eq!(step_of(&world, "c", rank).unwrap(), Some(20));
     }
-    assert_eq!(
-        choices(&world).len(),
-        1,
-        "those of earlier runs are removed"
-    );
+}
+
+#[test]
+fn rank_of_a_killed_run_that_wakes_late_leaves_the_choice_of_the_next_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::None);
+    run_steps(&world, &[10]);
+    assert_eq!(step_of(&world, "next", 0).unwrap(), Some(10));
+    run_steps(&world, &[20]);
+    // The run was killed before one of its ranks had chosen. This one was stopped, and wakes.
+    assert_eq!(step_of(&world, "killed", 3).unwrap(), Some(20));
+    for rank in 1..world.ranks() {
+        assert_eq!(step_of(&world, "next", rank).unwrap(), Some(10));
+    }
+    // All ranks have continued, and none does so once more.
+    assert_eq!(step_of(&world, "late", 3).unwrap(), Some(20));
+    for rank in 0..world.ranks() {
+        let error = step_of(&world, "next", rank).unwrap_err();
+        assert!(matches!(error, JobError::OtherStart { .. }), "{error}");
+    }
+}
+
+#[test]
+fn choices_to_which_nobody_has_written_for_a_day_are_removed_by_the_next_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::None);
+    run_steps(&world, &[10]);
+    step_of(&world, "a", 0).unwrap();
+    let half = ".heat.0123456789abcdef.continued.tcasm-1-2.tmp";
+    fs::write(world.slow().join(half), "half").unwrap();
+    age(&world, 23);
+    step_of(&world, "b", 0).unwrap();
+    assert_eq!(choices(&world).len(), 3);
+    age(&world, 25);
+    // A rank that continues adds a line, so this choice is young again.
+    step_of(&world, "b", 1).unwrap();
+    step_of(&world, "c", 0).unwrap();
+    assert_eq!(choices(&world).len(), 2, "{:?}", choices(&world));
+    run_steps(&world, &[20]);
+    assert_eq!(step_of(&world, "b", 2).unwrap(), Some(10));
+    assert_eq!(step_of(&world, "c", 1).unwrap(), Some(10));
+    assert_eq!(step_of(&world, "a", 1).unwrap(), Some(20), "it is gone");
 }
 
 #[test]
@@ -150,7 +197,7 @@ fn all_ranks_that_look_at_the_same_time_get_the_newest_step() {
     for run in 0..40 {
         assert_eq!(looks(&world, &run.to_string()), [Some(20); 8], "run {run}");
     }
-    assert_eq!(choices(&world).len(), 1);
+    assert_eq!(choices(&world).len(), 40, "no temporary file is left");
 }
 
 #[test]
