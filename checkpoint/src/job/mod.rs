@@ -30,7 +30,8 @@
 //! | `connect`, `writer`, `committed` | the phases on one node |
 //! | `base` | what the next increments build on |
 //! | `recover`, `plan`, `returned` | its files after a start, and a return to an earlier step |
-//! | `find`, `job_checkpoint`, `arrays`, `load` | the newest readable checkpoint, and its values |
+//! | `find`, `places` | the newest readable checkpoint, and its files |
+//! | `job_checkpoint`, `arrays`, `load` | its values |
 //! | `choice` | what all ranks of a run continue from |
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
 //! | `scheme`, `code`, `parity_file`, `sets` | stripes, codes, the file of parity, sets of nodes |
@@ -57,6 +58,7 @@ mod names;
 mod node_file;
 mod open_files;
 mod parity_file;
+mod places;
 mod plan;
 mod prepared;
 mod protect;
@@ -73,11 +75,12 @@ mod vtkhdf;
 mod writer;
 
 pub use error::JobError;
-pub use find::{Places, committed};
+pub use find::committed;
 pub use job_checkpoint::JobCheckpoint;
 pub use manifest::groups;
 pub use messages::{Channels, Lost, Messages, channels};
 pub use node_file::{NodeSnapshot, Rank};
+pub use places::Places;
 pub use record::{Block, Commit, Committed, FileEntry, Level, Part};
 pub use scheme::Redundancy;
 pub use settings::JobSettings;

@@ -1,0 +1,210 @@
+//! The files of a checkpoint in all folders that can be reached. What was lost is rebuilt there.
+
+use super::error::JobError;
+use super::hashed;
+use super::parity_file::{Header, Parity};
+use super::rebuild::Left;
+use super::record::{Commit, Committed, FileEntry, Part, Steps, chain};
+use crate::error::WriteError;
+use crate::file::{Fault, Mode};
+use crate::tier::copy::{Pace, copy};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where the files of a job's checkpoints may be.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The slow tier, which has the manifest.
+    pub slow: PathBuf,
+    /// The folders of nodes that can be reached, in any order.
+    pub locals: Vec<PathBuf>,
+    /// The folder in which lost files are rebuilt, one of `locals` for example. Without it only
+    /// checkpoints are used whose files are all there.
+    pub rebuild_in: Option<PathBuf>,
+    /// The permissions of rebuilt files, and of the file by which the ranks of a run choose.
+    pub mode: Mode,
+}
+
+impl Places {
+    /// Returns the places of a job whose manifest is in `slow`.
+    pub fn new(slow: impl Into<PathBuf>, locals: &[impl AsRef<Path>]) -> Places {
+        let locals: Vec<PathBuf> = locals.iter().map(|dir| dir.as_ref().to_owned()).collect();
+        Places {
+            slow: slow.into(),
+            locals,
+            rebuild_in: None,
+            mode: Mode::default(),
+        }
+    }
+
+    /// Returns the same places with a folder in which lost files are rebuilt.
+    pub fn rebuild_in(self, dir: impl Into<PathBuf>) -> Places {
+        Places {
+            rebuild_in: Some(dir.into()),
+            ..self
+        }
+    }
+
+    /// Returns the paths of the files of all nodes of a checkpoint. Rebuilds those that are lost.
+    pub(super) fn files(
+        &self,
+        group: &str,
+        steps: &Steps,
+        of: &Committed,
+    ) -> Result<Vec<PathBuf>, JobError> {
+        let mut needed: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
+        for part in &of.commit.parts {
+            let what = "a checkpoint that it builds on is lost";
+            let chain = chain(steps, of.commit.step, part.node);
+            for part in chain.ok_or_else(|| lost(&of.commit, what.to_owned()))? {
+                needed.entry(part.step).or_default().insert(part.node);
+            }
+        }
+        let mut paths = BTreeMap::new();
+        for (step, nodes) in &needed {
+            paths.extend(files_of((group, &steps[step].commit), nodes, self)?);
+        }
+        let files = of.commit.parts.iter().map(|part| {
+            let chain = chain(steps, of.commit.step, part.node).unwrap_or_default();
+            together(&chain, &paths, self)
+        });
+        files.collect()
+    }
+
+    /// Returns the path of a file that is whole, in the first folder that has it, or why there is
+    /// none.
+    fn find(&self, entry: &FileEntry) -> Result<PathBuf, String> {
+        let mut why = Vec::new();
+        let dirs = self
+            .locals
+            .iter()
+            .chain(&self.rebuild_in)
+            .chain([&self.slow]);
+        for path in dirs.map(|dir| dir.join(&entry.file)) {
+            match hashed::check(&path, entry) {
+                Ok(()) => return Ok(path),
+                Err(error) => why.push(format!("{path:?}: {error}")),
+            }
+        }
+        Err(why.join(", "))
+    }
+}
+
+type Paths = BTreeMap<(u64, usize), PathBuf>;
+
+/// Returns the paths of the files of some nodes at a step. Rebuilds those that are missing.
+fn files_of(
+    (group, of): (&str, &Commit),
+    nodes: &BTreeSet<usize>,
+    places: &Places,
+) -> Result<Paths, JobError> {
+    let mut paths = Paths::new();
+    let mut missing = Vec::new();
+    for part in of.parts.iter().filter(|part| nodes.contains(&part.node)) {
+        match places.find(&part.file) {
+            Ok(path) => drop(paths.insert((of.step, part.node), path)),
+            Err(why) => missing.push((part, why)),
+        }
+    }
+    for (part, why) in missing {
+        let path = rebuild((group, of), part, places, &why)?;
+        paths.insert((of.step, part.node), path);
+    }
+    Ok(paths)
+}
+
+/// Rebuilds the file of a node from the others of its set. `why` says why there is none.
+fn rebuild(
+    (group, of): (&str, &Commit),
+    part: &Part,
+    places: &Places,
+    why: &str,
+) -> Result<PathBuf, JobError> {
+    let node = part.node;
+    let set = of.set_of(node).unwrap_or_default();
+    let parts: Option<Vec<&Part>> = set.iter().map(|node| of.part(*node)).collect();
+    let parts = parts.filter(|parts| !parts.is_empty());
+    let Some(parts) = parts else {
+        return Err(lost(of, format!("the file of node {node} is lost ({why})")));
+    };
+    let parity = |part: &&Part| {
+        let path = places.find(part.parity.as_ref()?).ok()?;
+        Parity::open(&path, &Header::of(group, of, part.node)?).ok()
+    };
+    let left = Left {
+        redundancy: of.redundancy,
+        entries: parts.iter().map(|part| &part.file).collect(),
+        files: parts
+            .iter()
+            .map(|part| places.find(&part.file).ok())
+            .collect(),
+        parities: parts.iter().map(parity).collect(),
+    };
+    let member = set.iter().position(|n| *n == node).unwrap_or_default();
+    match &places.rebuild_in {
+        Some(into) if left.is_enough_for(member) => left.rebuild(member, into, places.mode),
+        into => {
+            let gone = |there: Vec<bool>| {
+                let gone = set.iter().zip(there).filter(|(_, there)| !there);
+                gone.map(|(node, _)| *node).collect::<Vec<_>>()
+            };
+            let (files, parities) = left.there();
+            let (files, parities) = (gone(files), gone(parities));
+            let hint = match into {
+                None if left.is_enough_for(member) => "; give a folder to rebuild it in",
+                _ => "",
+            };
+            Err(lost(
+                of,
+                format!(
+                    "the file of node {node} is lost ({why}). Of its set {set:?}, with \
+                     redundancy {}, the files of nodes {files:?} and the parity of nodes \
+                     {parities:?} are lost{hint}",
+                    of.redundancy.name()
+                ),
+            ))
+        }
+    }
+}
+
+/// Brings the files of a chain into one folder, where increments find what they build on. Returns
+/// the path of the newest.
+fn together(chain: &[&Part], paths: &Paths, places: &Places) -> Result<PathBuf, JobError> {
+    let path = |part: &&Part| paths.get(&(part.step, part.node));
+    let all: Option<Vec<&PathBuf>> = chain.iter().map(path).collect();
+    let all = all.unwrap_or_default();
+    let Some(newest) = all.first() else {
+        return Err(WriteError::NoDirectory(places.slow.clone()).into());
+    };
+    if all.iter().all(|path| path.parent() == newest.parent()) {
+        return Ok(newest.to_path_buf());
+    }
+    let Some(into) = &places.rebuild_in else {
+        return Err(JobError::Apart {
+            files: all.into_iter().cloned().collect(),
+        });
+    };
+    for (part, from) in chain.iter().zip(&all) {
+        let to = into.join(&part.file.file);
+        if **from == to {
+            continue;
+        }
+        let pace = Pace {
+            limit: None,
+            go_on: &|_| true,
+        };
+        copy(from, &to, places.mode, &pace, |copied| {
+            let same = hashed::check(copied, &part.file);
+            same.map_err(|why| Fault::Io(io::Error::other(why)))
+        })?;
+    }
+    Ok(into.join(&chain[0].file.file))
+}
+
+fn lost(of: &Commit, what: String) -> JobError {
+    JobError::BlocksLost {
+        step: of.step,
+        what,
+    }
+}
