@@ -68,11 +68,15 @@ impl Header {
         })
     }
 
-    /// Returns the length of the chunks of files of these sizes, cut as `redundancy` says. It is a
+    /// Returns the length of the chunks of the files of a set, cut as `redundancy` says. It is a
     /// multiple of 64, which the codes ask for.
-    pub fn chunk(redundancy: Redundancy, files: &[FileEntry]) -> u64 {
-        let largest = files.iter().map(|file| file.bytes).max().unwrap_or(0);
-        let chunks = redundancy.chunks(files.len()) as u64;
+    pub fn chunk<'f>(
+        redundancy: Redundancy,
+        files: impl IntoIterator<Item = &'f FileEntry>,
+    ) -> u64 {
+        let sizes: Vec<u64> = files.into_iter().map(|file| file.bytes).collect();
+        let largest = sizes.iter().copied().max().unwrap_or(0);
+        let chunks = redundancy.chunks(sizes.len()) as u64;
         largest.div_ceil(chunks).next_multiple_of(64)
     }
 

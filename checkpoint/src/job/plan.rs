@@ -1,7 +1,7 @@
 //! The plan of a recovery: the files that are lost, and those from which each can be rebuilt.
 
 use super::parity_file::Header;
-use super::record::{Commit, FileEntry, Part, Steps, chain};
+use super::record::{Commit, Part, Steps, chain};
 use super::scheme::Stripe;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -30,8 +30,7 @@ impl Job<'_> {
     /// Returns the length of the chunks of the set's files.
     pub fn chunk(&self) -> u64 {
         let parts = self.set.iter().filter_map(|node| self.commit.part(*node));
-        let entries: Vec<FileEntry> = parts.map(|part| part.file.clone()).collect();
-        Header::chunk(self.commit.redundancy, &entries)
+        Header::chunk(self.commit.redundancy, parts.map(|part| &part.file))
     }
 
     /// Returns the stripes that have data of the lost file, with their numbers.

@@ -82,11 +82,10 @@ impl<'l> Opened<'l> {
             .files
             .iter()
             .map(|path| path.as_deref().map(regular::open).transpose());
-        let entries: Vec<FileEntry> = left.entries.iter().map(|e| (*e).clone()).collect();
         Ok(Opened {
             files: files.collect::<io::Result<_>>()?,
             parities: &left.parities,
-            chunk: Header::chunk(left.redundancy, &entries),
+            chunk: Header::chunk(left.redundancy, left.entries.iter().copied()),
         })
     }
 
