@@ -1,6 +1,7 @@
 //! The files that are open while a checkpoint is read.
 
-use crate::world::{COLUMNS, World, run_steps};
+use crate::node::run_steps;
+use crate::world::{COLUMNS, World};
 use std::fs;
 use std::path::Path;
 use tcasm_checkpoint::job::Redundancy;

@@ -1,6 +1,7 @@
 //! The checkpoints that are copied to the slow tier.
 
-use crate::world::{World, run_steps};
+use crate::node::run_steps;
+use crate::world::World;
 use tcasm_checkpoint::job::{JobSettings, Level, Redundancy, committed};
 
 /// Returns the steps in the manifest that are drained.

@@ -1,6 +1,7 @@
 //! Manifests whose lines are whole, but not such as a job writes.
 
-use crate::world::{COLUMNS, World, run, run_steps};
+use crate::node::{run, run_steps};
+use crate::world::{COLUMNS, World};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fs;

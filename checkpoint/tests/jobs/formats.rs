@@ -1,6 +1,7 @@
 //! The formats are as docs/formats.md says.
 
-use crate::world::{World, run_steps};
+use crate::node::run_steps;
+use crate::world::World;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,7 @@
 //! Increments and their parity.
 
-use crate::world::{COLUMNS, World, run, run_steps};
+use crate::node::{run, run_steps};
+use crate::world::{COLUMNS, World};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;

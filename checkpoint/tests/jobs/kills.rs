@@ -1,6 +1,7 @@
 //! Deaths at each step of a checkpoint, of one node or of the whole job.
 
-use crate::world::{World, run};
+use crate::node::run;
+use crate::world::World;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;

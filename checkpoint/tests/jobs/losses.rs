@@ -1,6 +1,7 @@
 //! Lost nodes and damaged files.
 
-use crate::world::{World, run, run_steps};
+use crate::node::{run, run_steps};
+use crate::world::World;
 use std::fs;
 use std::path::PathBuf;
 use tcasm_checkpoint::job::{JobCheckpoint, JobError, Level, Places, Redundancy};

@@ -1,6 +1,6 @@
 //! Named meshes of ranks: different numbers of points and cells, and in some ranks none at all.
 
-use crate::world::State;
+use crate::state::State;
 use tcasm_core::field::{Block, CellType, Cells, Centering, DType, FieldDesc, MeshDesc, MeshKind};
 
 /// The rank whose cells of `shell` have points that it does not have.

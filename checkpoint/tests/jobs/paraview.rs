@@ -1,6 +1,7 @@
 //! VTK reads the files for ParaView.
 
-use crate::world::{COLUMNS, ROWS, World, run_steps};
+use crate::node::run_steps;
+use crate::world::{COLUMNS, ROWS, World};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tcasm_checkpoint::job::Redundancy;

@@ -1,6 +1,8 @@
 //! Restarts on other numbers of ranks.
 
-use crate::world::{COLUMNS, World, run_steps, v_value};
+use crate::node::run_steps;
+use crate::state::v_value;
+use crate::world::{COLUMNS, World};
 use tcasm_checkpoint::job::{JobError, Redundancy};
 
 #[test]

@@ -1,6 +1,7 @@
 //! The ranks of a run, which continue from the same step whatever happens between their looks.
 
-use crate::world::{World, run_steps};
+use crate::node::run_steps;
+use crate::world::World;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
