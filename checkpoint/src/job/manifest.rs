@@ -43,6 +43,8 @@ pub struct Manifest {
     file: File,
     /// The length of all complete lines.
     length: u64,
+    /// True if a part of a line may follow these.
+    is_torn: bool,
     /// The length at which it is replaced, if few of its lines count.
     long: u64,
     /// False if a crash could give the name to the file that was replaced.
@@ -98,6 +100,7 @@ impl Manifest {
             folder,
             file,
             length,
+            is_torn: length != bytes.len() as u64,
             long: LONG,
             is_named: true,
             contents,
@@ -127,25 +130,27 @@ impl Manifest {
     }
 
     /// Appends a line. The line is on the disk when this returns. After an error it does not exist,
-    /// or only in part, which readers ignore and the next append cuts off.
+    /// or only in part, which readers ignore and the next append cuts off. If another process has
+    /// written to the manifest, this is an error that changes nothing.
     pub fn append(&mut self, event: &Event) -> Result<(), WriteError> {
+        self.check().map_err(|e| Fault::from(e).at(&self.path))?;
         match self.put(event) {
             Ok(bytes) => {
                 self.length += bytes;
+                self.is_torn = false;
                 self.contents.apply(event);
                 Ok(())
             }
             Err(error) => {
                 // The line must not come to exist later. If it cannot be cut off now, the next
                 // append does so.
-                let _ = self.file.set_len(self.length);
+                self.is_torn = self.file.set_len(self.length).is_err();
                 Err(Fault::from(error).at(&self.path))
             }
         }
     }
 
     fn put(&mut self, event: &Event) -> io::Result<u64> {
-        self.check_name()?;
         let line = line::encode(event)?;
         self.file.set_len(self.length)?;
         self.file.write_all(&line)?;
@@ -153,19 +158,35 @@ impl Manifest {
         Ok(line.len() as u64)
     }
 
-    /// Returns an error if nobody who opens the manifest would find what is appended.
-    fn check_name(&mut self) -> io::Result<()> {
-        if !self.folder.is_name_of(self.name(), &self.file)? {
-            return Err(io::Error::other(
-                "the manifest was removed or replaced while it was open; let only one job write \
-                 it, and start that job again",
-            ));
+    /// Returns an error if nobody who opens the manifest would find what is appended, or if another
+    /// process has written to it. That can be where the file system has no locks, or where a host
+    /// that was cut off has lost its own (NFS).
+    fn check(&mut self) -> io::Result<()> {
+        let what = match self.folder.is_name_of(self.name(), &self.file)? {
+            false => Some("removed or replaced"),
+            true if !self.has_own_length()? => Some("written by another process"),
+            true => None,
+        };
+        if let Some(what) = what {
+            return Err(io::Error::other(format!(
+                "the manifest was {what} while it was open; let only one job write it, and start \
+                 that job again"
+            )));
         }
         if !self.is_named {
             self.folder.sync()?;
             self.is_named = true;
         }
         Ok(())
+    }
+
+    /// Returns true if the manifest is as long as this process has left it.
+    fn has_own_length(&self) -> io::Result<bool> {
+        // Over NFS, the length may be an old one unless the file is opened.
+        let again = self.folder.open_file(self.name())?;
+        let found = again.map(|file| file.metadata()).transpose()?;
+        let length = found.map_or(0, |found| found.len());
+        Ok(length == self.length || (self.is_torn && length > self.length))
     }
 
     fn name(&self) -> &OsStr {
@@ -198,7 +219,7 @@ impl Manifest {
 
     /// Gives the name of the manifest to a new file with these lines.
     fn replace(&mut self, lines: &[u8]) -> Result<(), WriteError> {
-        let folder = self.check_name().and_then(|()| self.folder.try_clone());
+        let folder = self.check().and_then(|()| self.folder.try_clone());
         let folder = folder.map_err(|e| Fault::from(e).at(&self.path))?;
         let fill = |pending: &Pending| -> Result<File, Fault> {
             pending.file().write_all(lines)?;
@@ -214,6 +235,7 @@ impl Manifest {
         let is_new = self.folder.is_name_of(self.name(), &file);
         if is_new.unwrap_or(committed.is_ok()) {
             (self.file, self.length) = (file, lines.len() as u64);
+            self.is_torn = false;
             self.is_named = committed.is_ok();
         }
         fault::pass("job-replaced");

@@ -255,6 +255,33 @@ fn nothing_is_appended_to_a_file_that_has_lost_its_name() {
     assert_eq!(std::fs::read_dir(&slow).unwrap().count(), 0);
 }
 
+/// Over NFS, a host that is cut off loses its lock, and a job on other hosts takes it.
+#[test]
+fn lines_that_another_process_has_appended_are_not_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut manifest = Manifest::open(dir.path(), "heat", Mode::USUAL).unwrap();
+    manifest.append(&commit(10)).unwrap();
+    let mut other = File::options().append(true).open(&manifest.path).unwrap();
+    other
+        .write_all(&line::encode(&commit(20)).unwrap())
+        .unwrap();
+    let before = std::fs::read(&manifest.path).unwrap();
+    let lines = manifest.live().unwrap().unwrap();
+    let errors = [manifest.append(&commit(30)), manifest.replace(&lines)];
+    for error in errors.map(|done| done.unwrap_err().to_string()) {
+        assert!(error.contains("written by another process"), "{error}");
+    }
+    assert_eq!(std::fs::read(&manifest.path).unwrap(), before);
+    assert_eq!(steps(dir.path()), [10, 20]);
+    // A line of which only a part was written is cut off.
+    let half = &before[..before.len() - 5];
+    std::fs::write(&manifest.path, half).unwrap();
+    drop(manifest);
+    let mut manifest = Manifest::open(dir.path(), "heat", Mode::USUAL).unwrap();
+    manifest.append(&commit(30)).unwrap();
+    assert_eq!(steps(dir.path()), [10, 30]);
+}
+
 /// Without a lock, another process may append to the old file.
 #[test]
 fn manifest_that_another_process_may_write_is_not_opened() {
