@@ -6,6 +6,10 @@
 //! own line is of another start of the job, whose run has the same name, and the choice is not for
 //! it.
 //!
+//! Over NFS, one of two lines that hosts append at the same time may be lost, but not those of the
+//! rank that has chosen, which are there before the file has its name. So at least this rank gets
+//! the error if the name of the run is used again, and all are started anew.
+//!
 //! # Removal
 //!
 //! The first rank of a run removes the choices of other runs to which nobody has added a line for a
