@@ -28,9 +28,9 @@ pub struct Notice<X> {
     /// The own table as the last exchange had it, and as it is now.
     given: BlockTable,
     own: BlockTable,
-    /// The step that is published, with its pins.
-    published: Option<Pinned>,
-    /// A step that is not published yet, and the newest step when it was agreed.
+    /// The step that is published, with its pins, and the newest step when it was agreed.
+    published: Option<(Pinned, u64)>,
+    /// The same of a step that is not published yet.
     next: Option<(Pinned, u64)>,
     /// On an analysis node, the next step of its mirrors.
     shown: Shown,
@@ -70,7 +70,7 @@ impl<X: Exchange> Notice<X> {
             .region
             .publish(version.step(), version.time(), &attrs)?
         {
-            self.published = self.next.take().map(|(step, _)| step);
+            self.published = self.next.take();
         }
         Ok(())
     }
@@ -93,11 +93,7 @@ impl<X: Exchange> Notice<X> {
         self.region.set_blocks(&BlockTable::joined(tables))?;
         // The newest step is published again, with the table.
         if self.next.is_none() {
-            let newest = |step: Pinned| {
-                let newest = step.of.step;
-                (step, newest)
-            };
-            self.next = self.published.clone().map(newest);
+            self.next = self.published.clone();
         }
         Ok(())
     }
@@ -109,13 +105,13 @@ impl<X: Exchange> Use for Notice<X> {
             && self
                 .published
                 .as_ref()
-                .is_none_or(|old| old.of != agreed.of)
+                .is_none_or(|(old, _)| old.of != agreed.of)
         {
             self.own = BlockTable::of(&self.whose.host, &agreed.pin);
             self.next = Some((agreed.clone(), round.decision.newest(agreed.of)));
             self.publish()?;
         }
-        let is_old = |old: &Pinned| {
+        let is_old = |(old, _): &(Pinned, u64)| {
             round
                 .decision
                 .agreed
@@ -146,5 +142,84 @@ impl<X: Exchange> Use for Notice<X> {
             call: !self.exchanging && self.own != self.given,
             prepared: Vec::new(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agreement::{Agreed, Decision, Held};
+    use crate::regions::RunId;
+    use crate::transport::Suspicion;
+    use std::sync::Arc;
+    use tcasm_core::group::agreed_region;
+    use tcasm_observer::{GroupObserver, Observer};
+    use tcasm_producer::{Group, Producer};
+    use tcasm_tests::{PublishVisible, name};
+
+    /// The exchange of a job with one agent.
+    #[derive(Default)]
+    struct Alone(Option<Vec<u8>>);
+
+    impl Exchange for Alone {
+        fn begin(&mut self, mine: Vec<u8>) -> Result<(), Suspicion> {
+            self.0 = Some(mine);
+            Ok(())
+        }
+
+        fn poll(&mut self) -> Result<Option<Vec<Vec<u8>>>, Suspicion> {
+            Ok(self.0.take().map(|mine| vec![mine]))
+        }
+    }
+
+    /// Returns the decision that a step is agreed which the fastest rank has passed by `lag`.
+    fn decision(of: Agreed, lag: u64) -> Decision {
+        Decision {
+            round: 1,
+            whole: true,
+            agreed: Some(of),
+            ranks: Some(1),
+            is_new: true,
+            lag: Some(lag),
+            appointment: None,
+            appointed: None,
+            committed: None,
+            wishes: 0,
+        }
+    }
+
+    #[test]
+    fn step_that_is_published_again_with_a_table_keeps_its_newest_step() {
+        let group = name("notice");
+        let member = Producer::builder(&group).group(Group::new(0, 1));
+        let mut rank = member.capacity(1 << 20).create().unwrap();
+        rank.publish_visible(5, 0.5).unwrap();
+        let mut observer = GroupObserver::attach(&group).unwrap();
+        let run = RunId(1);
+        let of = Agreed { run, step: 5 };
+        let pin = observer.latest().unwrap();
+        let pinned = Arc::new(Held { of, pin });
+        let whose = Whose {
+            group: group.clone(),
+            host: "a".to_owned(),
+            agents: 1,
+        };
+        let mut notice = Notice::new(whose, Alone::default(), Shown::default()).unwrap();
+        let decision = decision(of, 3);
+        let round = Round {
+            decision: &decision,
+            agreed: Some(&pinned),
+            idle: true,
+            called: false,
+        };
+        notice.decided(round).unwrap();
+        assert!(notice.turn().unwrap().call);
+        let called = true;
+        notice.decided(Round { called, ..round }).unwrap();
+        assert!(!notice.turn().unwrap().busy);
+        let agreed = observer.agreed_step().unwrap();
+        assert_eq!((agreed.step, agreed.newest), (5, 8));
+        let mut region = Observer::attach(&agreed_region(&group)).unwrap();
+        assert_eq!(region.latest().unwrap().number(), 2, "published twice");
     }
 }
