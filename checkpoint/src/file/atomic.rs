@@ -145,14 +145,16 @@ impl Drop for Pending {
 /// Returns true if `file_name` is that of a temporary file of this module for a file that `ours`
 /// accepts.
 pub fn is_temporary(file_name: &str, ours: impl Fn(&str) -> bool) -> bool {
+    target(file_name).is_some_and(ours)
+}
+
+/// Returns the name of the file that a temporary file of this module would have become.
+pub fn target(file_name: &str) -> Option<&str> {
     let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    let parts = || {
-        let inner = file_name.strip_prefix('.')?.strip_suffix(".tmp")?;
-        let (target, writer) = inner.rsplit_once(".tcasm-")?;
-        let (pid, number) = writer.split_once('-')?;
-        Some((target, pid, number))
-    };
-    parts().is_some_and(|(target, pid, number)| digits(pid) && digits(number) && ours(target))
+    let inner = file_name.strip_prefix('.')?.strip_suffix(".tmp")?;
+    let (target, writer) = inner.rsplit_once(".tcasm-")?;
+    let (pid, number) = writer.split_once('-')?;
+    (digits(pid) && digits(number)).then_some(target)
 }
 
 fn create_temporary(dir: &Dir, name: &OsStr, mode: Mode) -> io::Result<(OsString, File)> {

@@ -9,7 +9,7 @@ use super::names;
 use super::record::{Event, Part};
 use super::retention::{Known, is_due, kept};
 use super::vtkhdf;
-use super::writer::{JobWriter, files};
+use super::writer::JobWriter;
 use crate::error::WriteError;
 use crate::file::Fault;
 use crate::tier::copy::{Pace, copy};
@@ -173,7 +173,7 @@ impl<M: Messages> JobWriter<M> {
         Ok(())
     }
 
-    /// Removes all of this node's files that are not kept.
+    /// Removes the files that are not kept.
     fn retain(&mut self) -> Result<(), JobError> {
         let settings = &self.settings;
         let local = kept(&self.known, settings.keep, |_| true);
@@ -195,42 +195,6 @@ impl<M: Messages> JobWriter<M> {
         }
         self.note_removed(&both)?;
         Ok(removed?)
-    }
-
-    /// Removes the files of this node that are not kept, on both tiers.
-    fn remove_files(&self, local: &BTreeSet<u64>, slow: &BTreeSet<u64>) -> Result<(), WriteError> {
-        let settings = &self.settings;
-        self.remove(&settings.local, local)?;
-        match settings.local == settings.slow {
-            true => Ok(()),
-            false => self.remove(&settings.slow, slow),
-        }
-    }
-
-    /// Removes the files of this node in `dir` whose step is before the newest committed one, and
-    /// is not in `kept`.
-    fn remove(&self, dir: &Path, kept: &BTreeSet<u64>) -> Result<(), WriteError> {
-        let newest = self.known.keys().next_back().copied().unwrap_or(0);
-        let own: BTreeSet<&str> = self.own_names();
-        for path in files(dir) {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let step = names::step_of(&self.settings.group, self.node(), &name);
-            let goes = step.is_some_and(|step| step <= newest && !kept.contains(&step));
-            // A full file and an increment of the same step: one is of an earlier attempt.
-            let stale = step == Some(newest) && !own.contains(&*name);
-            if goes || stale {
-                std::fs::remove_file(&path).map_err(|e| Fault::from(e).at(&path))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the names of the files of the newest committed step.
-    fn own_names(&self) -> BTreeSet<&str> {
-        let part: Option<&Part> = self.last.as_ref().map(|last| &last.part);
-        let files = part.map(|part| [Some(&part.file), part.parity.as_ref()]);
-        let files = files.into_iter().flatten().flatten();
-        files.map(|file| file.file.as_str()).collect()
     }
 
     /// Enters the steps that are no longer kept into the manifest, on node 0.

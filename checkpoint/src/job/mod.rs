@@ -18,8 +18,8 @@
 //!
 //! - J1: What is committed stays readable until a newer checkpoint is committed, unless more nodes
 //!   are lost than the redundancy allows for.
-//! - J2: Only what is committed is ever offered, and only if all of it can be read. All hashes are
-//!   checked first.
+//! - J2: Only what is committed is ever offered, and only if all of it can be read. Whoever chooses
+//!   a step checks all hashes first. The others check that of each file before they read it.
 //! - J3: Retention is a function of what all nodes know, so all nodes keep the same steps.
 //!   For this, the files of a step build on the same step on all nodes, or on none.
 //!
@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `connect`, `writer`, `committed` | the phases on one node |
 //! | `base` | what the next increments build on |
+//! | `removal` | files that no checkpoint needs any more |
 //! | `recover`, `plan`, `returned` | its files after a start, and a return to an earlier step |
 //! | `find`, `places` | the newest readable checkpoint, and its files |
 //! | `job_checkpoint`, `arrays`, `load` | its values |
@@ -65,6 +66,7 @@ mod protect;
 mod rebuild;
 mod record;
 mod recover;
+mod removal;
 mod retention;
 mod returned;
 mod scheme;

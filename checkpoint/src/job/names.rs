@@ -84,6 +84,15 @@ pub fn step_of(group: &str, number: usize, file: &str) -> Option<u64> {
     (name == own && parity(group, number, step) == file).then_some(step)
 }
 
+/// Returns the number of the node whose file, parity or list has this name.
+pub fn node_of(group: &str, file: &str) -> Option<usize> {
+    let rest = file.strip_prefix(group)?.strip_prefix(".node")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    let number = rest[..end].parse().ok()?;
+    let is_its = step_of(group, number, file).is_some() || file == prepared(group, number);
+    is_its.then_some(number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +106,8 @@ mod tests {
                 parity("a.b", 3, step),
             ] {
                 assert_eq!(step_of("a.b", 3, &file), Some(step), "{file}");
+                assert_eq!(node_of("a.b", &file), Some(3), "{file}");
+                assert_eq!(node_of("a", &file), None);
                 assert_eq!(step_of("a.b", 30, &file), None);
                 assert_eq!(step_of("a", 3, &file), None);
                 assert!(!is_vtkhdf("a.b", &file));
@@ -109,6 +120,16 @@ mod tests {
             "a.b.node3_1.parity".to_owned(),
         ] {
             assert_eq!(step_of("a.b", 3, &other), None, "{other}");
+        }
+        assert_eq!(node_of("a.b", &prepared("a.b", 30)), Some(30));
+        for other in [
+            manifest("a.b"),
+            vtkhdf("a.b", 1),
+            "a.b.node03.prepared".to_owned(),
+            "a.b.node_00000001.h5".to_owned(),
+            "a.b.node3.x_00000001.h5".to_owned(),
+        ] {
+            assert_eq!(node_of("a.b", &other), None, "{other}");
         }
         assert_eq!(names::parse(&vtkhdf("a", 1)), None);
         assert!(is_choice("a.b", &choice("a.b", "run/7")));

@@ -3,6 +3,7 @@
 mod connecting;
 mod descriptors;
 mod drained;
+mod fewer;
 mod forged;
 mod formats;
 mod increments;
