@@ -52,7 +52,8 @@ fn is_replaced(step: u64, lines: &[u64]) -> bool {
 }
 
 impl World {
-    /// Freezes the agents, and checks the disks as if all had died now.
+    /// Freezes the agents, and checks the disks as if all had died now. Meanwhile the ranks must go
+    /// on (G4).
     pub fn check(&mut self) {
         self.hear_agents();
         let runs = self.agents_run();
@@ -60,6 +61,7 @@ impl World {
             self.signal_agents("-STOP");
         }
         self.hear_agents();
+        self.ranks_go_on(20);
         self.check_disks();
         if runs {
             self.signal_agents("-CONT");
