@@ -13,6 +13,15 @@ use tcasm_core::group::Member;
 /// How often the manifest is read at most.
 const ATTEMPTS: usize = 10;
 
+/// The checkpoint that is looked for.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// Its step, or `None` for the newest one.
+    step: Option<u64>,
+    /// Another rank has chosen it, and has checked all hashes.
+    is_chosen: bool,
+}
+
 /// Returns the committed checkpoints of `group` with their levels.
 pub fn committed(slow: &Path, group: &str) -> Result<Vec<Committed>, JobError> {
     let steps = manifest::read(slow, group)?.steps;
@@ -48,8 +57,16 @@ impl JobCheckpoint {
     }
 
     /// Opens the committed checkpoint of `group` of this very step, which another rank has chosen.
+    ///
+    /// That rank has checked all hashes. So this looks at the names and sizes of files only. The
+    /// hash of a file, and of those that it builds on, is checked before it is read, and it is
+    /// rebuilt then if it is damaged or lost.
     pub fn find_at(group: &str, places: &Places, step: u64) -> Result<Self, JobError> {
-        match Self::find(group, places, Some(step)) {
+        let wanted = Wanted {
+            step: Some(step),
+            is_chosen: true,
+        };
+        match search(group, places, wanted, || read(group, places)) {
             Err(JobError::NoneCommitted { group, dir }) => {
                 Err(JobError::StepGone { group, step, dir })
             }
@@ -64,24 +81,32 @@ impl JobCheckpoint {
     /// `places` has a folder for them. If a job that goes on has removed or replaced files since
     /// the manifest was read, looks again.
     pub fn find(group: &str, places: &Places, step: Option<u64>) -> Result<Self, JobError> {
-        let read = || manifest::read(&places.slow, group).map(|contents| contents.steps);
-        search(group, places, step, read)
+        let wanted = Wanted {
+            step,
+            is_chosen: false,
+        };
+        search(group, places, wanted, || read(group, places))
     }
 }
 
-/// Opens the newest checkpoint that can be read, or that of `step`. `read` returns what is
+/// Reads what is committed.
+fn read(group: &str, places: &Places) -> Result<Steps, JobError> {
+    Ok(manifest::read(&places.slow, group)?.steps)
+}
+
+/// Opens the newest checkpoint that can be read, or that of a step. `read` returns what is
 /// committed. If a step cannot be read, and other checkpoints are there by then, looks again: the
 /// job goes on, and has removed or replaced files.
 fn search(
     group: &str,
     places: &Places,
-    step: Option<u64>,
+    wanted: Wanted,
     mut read: impl FnMut() -> Result<Steps, JobError>,
 ) -> Result<JobCheckpoint, JobError> {
     let mut steps = read()?;
     for _ in 1..ATTEMPTS {
-        let found = first_usable(group, places, step, &steps);
-        let Some(range) = in_doubt(&found, step) else {
+        let found = first_usable(group, places, wanted, &steps);
+        let Some(range) = in_doubt(&found, wanted.step) else {
             return found;
         };
         match read() {
@@ -90,7 +115,7 @@ fn search(
             _ => return found,
         }
     }
-    first_usable(group, places, step, &steps)
+    first_usable(group, places, wanted, &steps)
 }
 
 /// Returns the steps at which other checkpoints would change what was found, or `None` if nothing
@@ -115,19 +140,19 @@ fn ids<'s>(steps: &'s Steps, of: &RangeInclusive<u64>) -> Vec<(u64, &'s str)> {
     parts.map(|part| (part.step, part.id.as_str())).collect()
 }
 
-/// Opens the first of `steps` that can be read, newest first, or that of `step`.
+/// Opens the first of `steps` that can be read, newest first, or the one that is wanted.
 fn first_usable(
     group: &str,
     places: &Places,
-    step: Option<u64>,
+    wanted: Wanted,
     steps: &Steps,
 ) -> Result<JobCheckpoint, JobError> {
     let mut why = Vec::new();
-    let wanted = |found: &&Committed| step.is_none_or(|step| step == found.commit.step);
-    for found in steps.values().rev().filter(wanted) {
+    let is_it = |found: &&Committed| wanted.step.is_none_or(|step| step == found.commit.step);
+    for found in steps.values().rev().filter(is_it) {
         let step = found.commit.step;
-        match places.files(group, steps, found) {
-            Ok(files) => return Ok(JobCheckpoint::new(group, found.clone(), files, why)),
+        match open((group, places, steps), found, wanted.is_chosen) {
+            Ok(opened) => return Ok(opened.passing_over(why)),
             Err(error) => {
                 tracing::warn!("passing over step {step} of {group:?}: {error}");
                 why.push((step, error.to_string()));
@@ -142,6 +167,20 @@ fn first_usable(
         }),
         false => Err(JobError::NoneUsable { group, why }),
     }
+}
+
+/// Opens a checkpoint. If it `is_chosen`, its files are checked when they are read.
+fn open(
+    (group, places, steps): (&str, &Places, &Steps),
+    found: &Committed,
+    is_chosen: bool,
+) -> Result<JobCheckpoint, JobError> {
+    if is_chosen {
+        return JobCheckpoint::unchecked(group, found.clone(), places, steps);
+    }
+    let commit = &found.commit;
+    let files = places.files(group, steps, (commit, &commit.parts))?;
+    Ok(JobCheckpoint::checked(group, found.clone(), files))
 }
 
 /// Opens the newest checkpoint that can be read, or returns `None` if nothing was ever committed.

@@ -30,20 +30,29 @@ pub fn entry(path: &Path) -> io::Result<FileEntry> {
     })
 }
 
-/// Checks that the file at `path` is the one that `entry` describes.
-pub fn check(path: &Path, entry: &FileEntry) -> Result<(), String> {
-    let fault = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => "it is not there".to_owned(),
-        _ => error.to_string(),
-    };
+/// Checks that a file at `path` has the size of the one that `entry` describes.
+pub fn check_size(path: &Path, entry: &FileEntry) -> Result<(), String> {
     let size = regular::open(path).and_then(|file| file.metadata());
     let size = size.map_err(fault)?.len();
-    if size != entry.bytes {
-        return Err(format!("it has {size} bytes, not {}", entry.bytes));
+    match size == entry.bytes {
+        true => Ok(()),
+        false => Err(format!("it has {size} bytes, not {}", entry.bytes)),
     }
+}
+
+/// Checks that the file at `path` is the one that `entry` describes.
+pub fn check(path: &Path, entry: &FileEntry) -> Result<(), String> {
+    check_size(path, entry)?;
     let found = self::entry(path).map_err(fault)?;
     match found.hash == entry.hash {
         true => Ok(()),
         false => Err(format!("its hash is {}, not {}", found.hash, entry.hash)),
+    }
+}
+
+fn fault(error: io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it is not there".to_owned(),
+        _ => error.to_string(),
     }
 }

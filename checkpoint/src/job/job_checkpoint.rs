@@ -3,12 +3,13 @@
 use super::error::JobError;
 use super::node_file::{self, Rank, name_of};
 use super::open_files::OpenFiles;
-use super::record::{Block, Committed, Level};
+use super::places::Places;
+use super::record::{Block, Commit, Committed, Level, Part, Steps};
 use crate::error::ReadError;
 use crate::read::Checkpoint;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tcasm_core::field::FieldDesc;
 
 /// A committed checkpoint of a job, of which every block is there.
@@ -16,7 +17,10 @@ use tcasm_core::field::FieldDesc;
 pub struct JobCheckpoint {
     group: String,
     committed: Committed,
+    /// The files of all nodes, in the order of the parts.
     files: Vec<NodeFile>,
+    /// Where files are looked for that were not checked, if there may be some.
+    source: Option<Source>,
     open: OpenFiles,
     passed_over: Vec<(u64, String)>,
 }
@@ -24,31 +28,69 @@ pub struct JobCheckpoint {
 /// The file of a node, which is opened when it is needed.
 #[derive(Debug)]
 struct NodeFile {
-    path: PathBuf,
-    ranks: Vec<u32>,
-    /// The identity of its state.
-    id: String,
+    /// Where it was seen, or may be rebuilt.
+    seen: PathBuf,
+    /// Where it is, once its hash was checked, and the hashes of all that it builds on.
+    whole: OnceLock<PathBuf>,
+}
+
+/// The places and the entries of files.
+#[derive(Debug)]
+struct Source {
+    places: Places,
+    /// What is committed, without blocks.
+    steps: Steps,
 }
 
 impl JobCheckpoint {
-    pub(super) fn new(
+    /// Returns a checkpoint whose files are whole.
+    pub(super) fn checked(group: &str, committed: Committed, paths: Vec<PathBuf>) -> Self {
+        let files = paths.into_iter().map(NodeFile::whole).collect();
+        Self::new(group, committed, files, None)
+    }
+
+    /// Opens a checkpoint whose files seem to be there, or to be possible to rebuild. Each is
+    /// checked before it is read.
+    pub(super) fn unchecked(
         group: &str,
         committed: Committed,
-        paths: Vec<PathBuf>,
-        passed_over: Vec<(u64, String)>,
-    ) -> Self {
-        let files = committed.commit.parts.iter().zip(paths);
-        let files = files.map(|(part, path)| NodeFile {
-            path,
-            ranks: part.ranks.clone(),
-            id: part.id.clone(),
+        places: &Places,
+        steps: &Steps,
+    ) -> Result<Self, JobError> {
+        let commit = &committed.commit;
+        let source = Source::new(places, steps, commit.step);
+        let files = commit.parts.iter().map(|part| {
+            if let Some(path) = places.seen(steps, part) {
+                return Ok(NodeFile::seen(path));
+            }
+            // Its error says what is missing.
+            Ok(NodeFile::whole(source.file(group, commit, part)?))
         });
+        let files = files.collect::<Result<Vec<NodeFile>, JobError>>()?;
+        Ok(Self::new(group, committed, files, Some(source)))
+    }
+
+    fn new(
+        group: &str,
+        committed: Committed,
+        files: Vec<NodeFile>,
+        source: Option<Source>,
+    ) -> Self {
         JobCheckpoint {
             group: group.to_owned(),
-            files: files.collect(),
-            open: OpenFiles::default(),
             committed,
+            files,
+            source,
+            open: OpenFiles::default(),
+            passed_over: Vec::new(),
+        }
+    }
+
+    /// Returns the same, with the newer checkpoints that could not be used.
+    pub(super) fn passing_over(self, passed_over: Vec<(u64, String)>) -> Self {
+        JobCheckpoint {
             passed_over,
+            ..self
         }
     }
 
@@ -87,9 +129,11 @@ impl JobCheckpoint {
         &self.passed_over
     }
 
-    /// Returns the paths of the files of all nodes.
+    /// Returns the paths of the files of all nodes. Of a checkpoint that another rank has chosen
+    /// ([`find_at`](Self::find_at)), files that were not read yet may be lost or damaged.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.files.iter().map(|file| file.path.as_path())
+        let files = self.files.iter();
+        files.map(|file| file.whole.get().unwrap_or(&file.seen).as_path())
     }
 
     /// Returns the block table: the fields of all ranks.
@@ -170,18 +214,34 @@ impl JobCheckpoint {
 
     /// Returns the file that has the blocks of a rank.
     fn file_of(&self, rank: u32) -> Result<Arc<Checkpoint>, JobError> {
-        let mut files = self.files.iter();
-        let number = files.position(|file| file.ranks.contains(&rank));
+        let mut parts = self.committed.commit.parts.iter();
+        let number = parts.position(|part| part.ranks.contains(&rank));
         let number = number.ok_or(JobError::NoRank {
             rank,
             ranks: self.ranks(),
         })?;
-        Ok(self.file(number)?)
+        self.file(number)
     }
 
-    /// Returns the file with this number, which is opened if it is not open.
-    fn file(&self, number: usize) -> Result<Arc<Checkpoint>, ReadError> {
-        self.open.get(number, || self.files[number].open())
+    /// Returns the file with this number, which is checked if it was not, and opened if it is not
+    /// open.
+    fn file(&self, number: usize) -> Result<Arc<Checkpoint>, JobError> {
+        let part = &self.committed.commit.parts[number];
+        let path = self.whole_file(number)?;
+        Ok(self.open.get(number, || open(path, &part.id))?)
+    }
+
+    /// Returns the path of the file with this number, whose hash and those of all that it builds on
+    /// are right.
+    fn whole_file(&self, number: usize) -> Result<&Path, JobError> {
+        let NodeFile { seen, whole } = &self.files[number];
+        if let (None, Some(source)) = (whole.get(), &self.source) {
+            let commit = &self.committed.commit;
+            let found = source.file(&self.group, commit, &commit.parts[number])?;
+            // Another thread may have found it meanwhile.
+            let _ = whole.set(found);
+        }
+        Ok(whole.get().unwrap_or(seen).as_path())
     }
 
     pub(super) fn no_field(&self, field: &str) -> JobError {
@@ -192,16 +252,53 @@ impl JobCheckpoint {
     }
 }
 
-impl NodeFile {
-    /// Opens the file, which must still be the one whose hash was checked.
-    fn open(&self) -> Result<Checkpoint, ReadError> {
-        let found = Checkpoint::open(&self.path)?;
-        match found.id() == self.id {
-            true => Ok(found),
-            false => Err(ReadError::Damaged {
-                path: self.path.clone(),
-                why: "it was replaced since the checkpoint was found, so find it again".to_owned(),
-            }),
+impl Source {
+    fn new(places: &Places, steps: &Steps, newest: u64) -> Source {
+        let known = steps.range(..=newest);
+        let mut steps: Steps = known.map(|(step, found)| (*step, found.clone())).collect();
+        let parts = steps.values_mut().flat_map(|found| &mut found.commit.parts);
+        // A large job has many blocks, and no file is found by them.
+        parts.for_each(|part| part.blocks = Vec::new());
+        Source {
+            places: places.clone(),
+            steps,
         }
+    }
+
+    /// Returns the path of the file of a node, which is whole. Rebuilds it if it is lost.
+    fn file(&self, group: &str, of: &Commit, part: &Part) -> Result<PathBuf, JobError> {
+        let part = std::slice::from_ref(part);
+        let found = self.places.files(group, &self.steps, (of, part))?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+}
+
+impl NodeFile {
+    /// Returns a file that is whole.
+    fn whole(path: PathBuf) -> NodeFile {
+        NodeFile {
+            seen: path.clone(),
+            whole: OnceLock::from(path),
+        }
+    }
+
+    /// Returns a file that was seen, but not checked.
+    fn seen(path: PathBuf) -> NodeFile {
+        NodeFile {
+            seen: path,
+            whole: OnceLock::new(),
+        }
+    }
+}
+
+/// Opens a file, which must still be the one whose hash was checked: that of the state `id`.
+fn open(path: &Path, id: &str) -> Result<Checkpoint, ReadError> {
+    let found = Checkpoint::open(path)?;
+    match found.id() == id {
+        true => Ok(found),
+        false => Err(ReadError::Damaged {
+            path: path.to_owned(),
+            why: "it was replaced since the checkpoint was found, so find it again".to_owned(),
+        }),
     }
 }

@@ -4,7 +4,7 @@ use super::error::JobError;
 use super::hashed;
 use super::parity_file::{Header, Parity};
 use super::rebuild::Left;
-use super::record::{Commit, Committed, FileEntry, Part, Steps, chain};
+use super::record::{Commit, FileEntry, Part, Steps, chain};
 use crate::error::WriteError;
 use crate::file::{Fault, Mode};
 use crate::tier::copy::{Pace, copy};
@@ -46,18 +46,19 @@ impl Places {
         }
     }
 
-    /// Returns the paths of the files of all nodes of a checkpoint. Rebuilds those that are lost.
+    /// Returns the paths of the files of some nodes of a checkpoint, whose parts these are. Checks
+    /// all of their hashes, and rebuilds those that are lost.
     pub(super) fn files(
         &self,
         group: &str,
         steps: &Steps,
-        of: &Committed,
+        (of, parts): (&Commit, &[Part]),
     ) -> Result<Vec<PathBuf>, JobError> {
         let mut needed: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
-        for part in &of.commit.parts {
+        for part in parts {
             let what = "a checkpoint that it builds on is lost";
-            let chain = chain(steps, of.commit.step, part.node);
-            for part in chain.ok_or_else(|| lost(&of.commit, what.to_owned()))? {
+            let chain = chain(steps, of.step, part.node);
+            for part in chain.ok_or_else(|| lost(of, what.to_owned()))? {
                 needed.entry(part.step).or_default().insert(part.node);
             }
         }
@@ -65,16 +66,62 @@ impl Places {
         for (step, nodes) in &needed {
             paths.extend(files_of((group, &steps[step].commit), nodes, self)?);
         }
-        let files = of.commit.parts.iter().map(|part| {
-            let chain = chain(steps, of.commit.step, part.node).unwrap_or_default();
+        let files = parts.iter().map(|part| {
+            let chain = chain(steps, of.step, part.node).unwrap_or_default();
             together(&chain, &paths, self)
         });
         files.collect()
     }
 
+    /// Returns the path that the file of a node has or, if it is lost, may get. Returns `None` if
+    /// it, or one that it builds on, is not there and cannot be rebuilt. Looks at the names and
+    /// sizes of files only.
+    pub(super) fn seen(&self, steps: &Steps, of: &Part) -> Option<PathBuf> {
+        let chain = chain(steps, of.step, of.node)?;
+        let see = |part: &&Part| self.find_by(&part.file, hashed::check_size).ok();
+        let seen: Vec<Option<PathBuf>> = chain.iter().map(see).collect();
+        let newest = seen.first()?.clone();
+        let Some(into) = &self.rebuild_in else {
+            let dir = newest.as_deref()?.parent();
+            let together =
+                |path: &Option<PathBuf>| path.as_deref().is_some_and(|path| path.parent() == dir);
+            return newest.clone().filter(|_| seen.iter().all(together));
+        };
+        let mut all = chain.iter().zip(&seen);
+        let there = all.all(|(part, seen)| {
+            let commit = &steps[&part.step].commit;
+            seen.is_some() || self.may_be_rebuilt(commit, part.node)
+        });
+        there.then(|| newest.unwrap_or_else(|| into.join(&of.file.file)))
+    }
+
+    /// Returns true if enough is left of the set of a node to rebuild its file, by the names and
+    /// sizes of files.
+    fn may_be_rebuilt(&self, of: &Commit, node: usize) -> bool {
+        let set = of.set_of(node).unwrap_or_default();
+        let sees = |entry: Option<&FileEntry>| {
+            entry.is_some_and(|entry| self.find_by(entry, hashed::check_size).is_ok())
+        };
+        let parts: Vec<Option<&Part>> = set.iter().map(|node| of.part(*node)).collect();
+        let files: Vec<bool> = parts.iter().map(|p| sees(p.map(|p| &p.file))).collect();
+        let parity = |part: &Option<&Part>| sees(part.and_then(|part| part.parity.as_ref()));
+        let parities: Vec<bool> = parts.iter().map(parity).collect();
+        let member = set.iter().position(|other| *other == node);
+        member.is_some_and(|member| of.redundancy.can_rebuild(member, &files, &parities))
+    }
+
     /// Returns the path of a file that is whole, in the first folder that has it, or why there is
     /// none.
     fn find(&self, entry: &FileEntry) -> Result<PathBuf, String> {
+        self.find_by(entry, hashed::check)
+    }
+
+    /// The same for files that `check` accepts.
+    fn find_by(
+        &self,
+        entry: &FileEntry,
+        check: impl Fn(&Path, &FileEntry) -> Result<(), String>,
+    ) -> Result<PathBuf, String> {
         let mut why = Vec::new();
         let dirs = self
             .locals
@@ -82,7 +129,7 @@ impl Places {
             .chain(&self.rebuild_in)
             .chain([&self.slow]);
         for path in dirs.map(|dir| dir.join(&entry.file)) {
-            match hashed::check(&path, entry) {
+            match check(&path, entry) {
                 Ok(()) => return Ok(path),
                 Err(error) => why.push(format!("{path:?}: {error}")),
             }

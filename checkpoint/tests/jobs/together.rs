@@ -47,6 +47,16 @@ fn away(world: &World, step: u64) -> (PathBuf, PathBuf) {
     (file, world.root.join("away"))
 }
 
+/// Flips a bit of the full file of a node, which keeps its size.
+fn damage(world: &World, node: usize, step: u64) {
+    let file = format!("heat.node{node}_{step:08}.h5");
+    let path = world.local(node).join(file);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).unwrap();
+}
+
 #[test]
 fn step_that_vanishes_after_it_was_chosen_is_an_error_for_the_other_ranks() {
     let dir = tempfile::tempdir().unwrap();
@@ -241,4 +251,68 @@ fn slow_folder_that_a_rank_cannot_write_to_is_an_error_that_says_what_to_do() {
     assert!(error.to_string().contains("restore_job_at"), "{error}");
     let found = JobCheckpoint::find_at("heat", &world.places(), 10).unwrap();
     world.check(&found);
+}
+
+#[test]
+fn ranks_that_have_not_chosen_check_only_the_files_that_they_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::None);
+    run_steps(&world, &[10]);
+    assert_eq!(step_of(&world, "a", 0).unwrap(), Some(10));
+    damage(&world, 1, 10);
+    let member = member("a", 1, world.ranks());
+    let found = JobCheckpoint::find_together(&world.places(), &member).unwrap();
+    let found = found.unwrap();
+    found.rank(1).unwrap();
+    for _ in 0..2 {
+        let error = found.rank(2).unwrap_err().to_string();
+        assert!(error.contains("the file of node 1 is lost"), "{error}");
+        assert!(error.contains("its hash is"), "{error}");
+    }
+    // A rank that chooses has checked all of them.
+    let error = step_of(&world, "b", 0).unwrap_err();
+    assert!(matches!(error, JobError::NoneUsable { .. }), "{error}");
+}
+
+#[test]
+fn file_of_a_chosen_step_is_rebuilt_when_it_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 3, Redundancy::Xor);
+    run_steps(&world, &[10]);
+    let rebuilt = || fs::read_dir(world.root.join("spare")).unwrap().count();
+    let file = world.local(1).join("heat.node1_00000010.h5");
+    let bytes = fs::read(&file).unwrap();
+    for is_lost in [false, true] {
+        match is_lost {
+            true => fs::remove_file(&file).unwrap(),
+            false => damage(&world, 1, 10),
+        }
+        let found = JobCheckpoint::find_at("heat", &world.places(), 10).unwrap();
+        found.rank(0).unwrap();
+        assert_eq!(rebuilt(), 0);
+        world.check(&found);
+        assert_eq!(rebuilt(), 1);
+        world.forget_rebuilt();
+        fs::write(&file, &bytes).unwrap();
+    }
+    // Too much is lost for some ranks, and so for all.
+    world.lose(0);
+    world.lose(1);
+    let error = JobCheckpoint::find_at("heat", &world.places(), 10).unwrap_err();
+    assert!(matches!(error, JobError::NoneUsable { .. }), "{error}");
+}
+
+#[test]
+fn damaged_file_that_a_chosen_increment_builds_on_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World {
+        increments: true,
+        ..World::new(dir.path(), 3, Redundancy::Xor)
+    };
+    run_steps(&world, &[10, 20]);
+    damage(&world, 1, 10);
+    let found = JobCheckpoint::find_at("heat", &world.places(), 20).unwrap();
+    world.check(&found);
+    let bases = world.root.join("spare").join("heat.node1_00000010.h5");
+    assert!(bases.exists(), "it was rebuilt");
 }

@@ -72,7 +72,11 @@ impl Job {
     /// the first `more` readings of the manifest. Returns the step, and how often was read.
     fn search(&mut self, step: Option<u64>, more: usize) -> (Result<u64, JobError>, usize) {
         let (places, mut reads) = (self.places(), 0);
-        let found = search("heat", &places, step, || {
+        let wanted = Wanted {
+            step,
+            is_chosen: false,
+        };
+        let found = search("heat", &places, wanted, || {
             let steps = manifest::read(&places.slow, "heat")?.steps;
             reads += 1;
             if reads <= more {
@@ -143,7 +147,11 @@ fn manifest_that_vanishes_meanwhile_is_no_reason_to_begin_anew() {
         Steps::new(),
         manifest::read(&places.slow, "heat").unwrap().steps,
     ];
-    let found = search("heat", &places, None, || Ok(contents.pop().unwrap()));
+    let wanted = Wanted {
+        step: None,
+        is_chosen: false,
+    };
+    let found = search("heat", &places, wanted, || Ok(contents.pop().unwrap()));
     assert!(
         matches!(found, Err(JobError::NoneUsable { .. })),
         "{found:?}"
