@@ -10,11 +10,11 @@ pub enum Failure {
     Agent(usize),
     /// The agent of a node dies, and MPI ends all other agents. All are started anew.
     AllAgents,
-    /// A rank dies, and MPI ends all other ranks. Agents and memory stay. The simulation starts
-    /// again from the agreed step.
+    /// A rank dies, and MPI ends all other ranks. Agents and memory stay, and a checkpoint that
+    /// they are writing is committed. The simulation starts again from the newest one.
     Rank,
     /// A node dies with its memory, and MPI ends all ranks and agents. The simulation starts again
-    /// from the newest step that all nodes have copied to others.
+    /// from the newest checkpoint that was committed before.
     Node,
 }
 

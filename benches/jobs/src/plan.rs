@@ -31,7 +31,8 @@ pub struct Plan {
     pub patience: Nanos,
     /// The times of the network.
     pub latency: Latency,
-    /// The time that a node needs to copy a step to another node, or `None` if it does not.
+    /// The time that a node needs to write an appointed step and to protect it on other nodes, or
+    /// `None` if there are no checkpoints.
     pub copy: Option<Nanos>,
     /// The deaths, and when they happen.
     pub failures: Vec<(Nanos, Failure)>,

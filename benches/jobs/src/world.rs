@@ -51,7 +51,7 @@ struct World {
     /// The steps that each agent has pinned, and the time when they changed.
     news: Vec<(Vec<Agreed>, Nanos)>,
     copying: Vec<Copying>,
-    /// The newest step that all nodes have copied.
+    /// The newest step that is committed: all nodes have copied it.
     safe: Option<Agreed>,
     random: Random,
     report: Report,
@@ -338,19 +338,15 @@ impl World {
         self.at(self.job.now() + self.plan.delays.ranks, Event::Restart);
     }
 
-    /// Starts all ranks again: from the agreed step if it is still in memory, and otherwise from
-    /// the newest one that was copied.
+    /// Starts all ranks again, from the newest step that is committed. No program starts from a
+    /// newer agreed step that is still in memory.
     fn restart(&mut self) {
         let now = self.job.now();
         let Some(loss) = self.report.losses.last_mut() else {
             return;
         };
-        let from = match loss.failure {
-            Failure::Rank => self.job.agreed(),
-            _ => self.safe,
-        };
-        loss.from = from.map_or(0, |from| from.step);
-        loss.agreed = from;
+        loss.from = self.safe.map_or(0, |from| from.step);
+        loss.agreed = self.safe;
         let first = loss.from + 1;
         self.run = RunId(self.run.0 + 1);
         self.timeline = Timeline::new(self.plan.work, self.run.0, now, first, self.plan.steps);

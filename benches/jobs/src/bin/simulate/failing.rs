@@ -10,9 +10,9 @@ use tcasm_jobs::random::Random;
 use tcasm_jobs::report::Spread;
 use tcasm_jobs::world::simulate;
 
-/// The steps between two copies to other nodes.
+/// The steps between two checkpoints.
 const EVERY: u64 = 10;
-/// The time of a copy.
+/// The time that the nodes need to write and protect a checkpoint.
 const COPY: u64 = 500 * MILLISECOND;
 /// Failures of each kind, each in a simulation of its own.
 const TRIES: u64 = 5;
