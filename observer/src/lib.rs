@@ -33,6 +33,7 @@
 
 mod attach;
 mod budget;
+mod changes;
 mod chunk;
 mod copies;
 mod error;
@@ -61,6 +62,7 @@ mod view;
 mod window;
 mod windows;
 
+pub use changes::Changes;
 pub use error::{AttachError, ObserveError, ReadError, ViewError};
 pub use every::EveryVersion;
 pub use group::{
@@ -84,5 +86,5 @@ pub use tcasm_core::format::wire::ObserverRow;
 pub use tcasm_core::num_complex::Complex;
 pub use tcasm_core::pageset::PageSet;
 pub use tcasm_core::place::{Extent, kept_path, lock_path, runtime_dir, socket_path};
-pub use version::{Changes, Version};
+pub use version::Version;
 pub use view::View;

@@ -10,7 +10,6 @@ use tcasm_core::field::{FieldDesc, FieldTable};
 use tcasm_core::format::index::IndexError;
 use tcasm_core::format::pagemap::Run;
 use tcasm_core::format::stamp::Stamp;
-use tcasm_core::pageset::PageSet;
 use tcasm_core::place::Extent;
 use tcasm_core::sys::object::read_at;
 
@@ -20,17 +19,6 @@ use tcasm_core::sys::object::read_at;
 pub struct Version {
     pin: Arc<Pin>,
     windows: Arc<Windows>,
-}
-
-/// The difference between two versions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Changes {
-    /// The pages whose bytes may differ. Between versions that directly follow each other these are
-    /// the captured pages. Between other versions some of the pages may only have been compacted.
-    pub pages: PageSet,
-    /// Names of the newer version's fields that have such pages, are new, lie in another place or
-    /// have another length. (Lengths are known only where two versions are compared.)
-    pub fields: Vec<String>,
 }
 
 impl Version {
@@ -123,56 +111,6 @@ impl Version {
         Ok(self.session().index()?.layout().page_size as u64)
     }
 
-    /// Returns the pages that this version changed against the one before it, which may be gone.
-    pub fn changes(&self) -> Result<Changes, IndexError> {
-        let pages = self.pin.session.index()?.changed(self.pin.slot)?;
-        Ok(self.describe(pages, None))
-    }
-
-    /// Returns what differs from `older`, another version of the same region that is held too. This
-    /// compares page maps and reads no page. Against a version of another region (or of the same
-    /// name after a restart) everything differs.
-    pub fn changes_since(&self, older: &Version) -> Result<Changes, IndexError> {
-        let same = self.is_of_same_region(older);
-        let pages = if same && older.number().checked_add(1) == Some(self.number()) {
-            // The newer version stores its changed pages, and reading them costs less than a
-            // comparison.
-            self.session().index()?.changed(self.pin.slot)?
-        } else if same {
-            self.pin.map()?.differing(&older.pin.map()?)?
-        } else {
-            let pages = self.session().index()?.layout().pages;
-            let mut all = PageSet::new(pages);
-            all.insert_range(0..pages);
-            all
-        };
-        Ok(self.describe(pages, Some(older.table())))
-    }
-
-    fn describe(&self, pages: PageSet, older: Option<&FieldTable>) -> Changes {
-        let page = self
-            .session()
-            .index()
-            .map_or(1, |i| i.layout().page_size as u64);
-        let touched = |f: &FieldDesc| {
-            let range = f.range();
-            let own = (range.start / page) as usize..range.end.div_ceil(page) as usize;
-            !range.is_empty() && pages.intersects(own)
-        };
-        let differs = |f: &FieldDesc, o: &FieldDesc| o.offset != f.offset || o.shape != f.shape;
-        let moved =
-            |f: &FieldDesc| older.is_some_and(|t| t.get(&f.name).is_none_or(|o| differs(f, o)));
-        let fields = self
-            .table()
-            .fields
-            .iter()
-            .filter(|f| touched(f) || moved(f));
-        Changes {
-            fields: fields.map(|f| f.name.clone()).collect(),
-            pages,
-        }
-    }
-
     /// Returns the runs of pages that make up a range of the region's bytes, and the plane that
     /// holds each. An empty range, as that of a field of length 0, has none.
     pub fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, IndexError> {
@@ -187,17 +125,7 @@ impl Version {
 
     /// Copies bytes of field `name`, from `offset` in the field, without mapping anything.
     pub fn read_bytes(&self, name: &str, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
-        let Some(field) = self.field(name) else {
-            let available = self.table().fields.iter().map(|f| f.name.clone()).collect();
-            return Err(ReadError::NoField {
-                name: name.to_owned(),
-                available,
-            });
-        };
-        if field.lost {
-            let name = name.to_owned();
-            return Err(ReadError::Lost { name });
-        }
+        let field = self.present(name)?;
         let end = offset.checked_add(out.len() as u64);
         match end {
             Some(end) if end <= field.bytes() => self.read_region(field.offset + offset, out),
@@ -206,6 +134,23 @@ impl Version {
                 end: end.unwrap_or(u64::MAX),
                 bytes: field.bytes(),
             }),
+        }
+    }
+
+    /// Returns the description of field `name`. Fails if the version has no values of it.
+    pub(crate) fn present(&self, name: &str) -> Result<&FieldDesc, ReadError> {
+        let Some(field) = self.field(name) else {
+            let available = self.table().fields.iter().map(|f| f.name.clone()).collect();
+            return Err(ReadError::NoField {
+                name: name.to_owned(),
+                available,
+            });
+        };
+        match field.lost {
+            true => Err(ReadError::Lost {
+                name: name.to_owned(),
+            }),
+            false => Ok(field),
         }
     }
 

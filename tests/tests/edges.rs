@@ -8,7 +8,7 @@ use tcasm_core::place::socket_path;
 use tcasm_core::sys::mem::page_size;
 use tcasm_core::sys::socket::wait_readable;
 use tcasm_core::testing::fault::run_out_of_memory_after;
-use tcasm_observer::{AttachError, ObserveError, Observer, Status};
+use tcasm_observer::{AttachError, ObserveError, Observer, ReadError, Status};
 use tcasm_producer::{CaptureMode, CreateError, Producer, PublishError, Receipt, Skip};
 use tcasm_tests::child::poll_until;
 use tcasm_tests::procfs::plane_bytes;
@@ -239,7 +239,12 @@ fn changes_since_a_version_of_another_region_are_everything() {
         let changes = a.changes_since(b).unwrap();
         assert_eq!(changes.pages.len(), changes.pages.capacity());
         assert_eq!(changes.fields, [field]);
+        let changed = a.changed_ranges(field, Some(b)).unwrap();
+        assert_eq!((changed.len(), changed.first()), (1, Some(&(0..1))));
     }
+    assert!(small.changed_ranges("f", Some(&small)).unwrap().is_empty());
+    let error = small.changed_ranges("absent", None).unwrap_err();
+    assert!(matches!(error, ReadError::NoField { .. }), "{error}");
     assert!(small.changes_since(&small).unwrap().pages.is_empty());
 }
 

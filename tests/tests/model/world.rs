@@ -1,6 +1,7 @@
 //! A producer, its observers, and the model of both.
 
 mod observers;
+mod ranges;
 mod rollback;
 
 use crate::ops::{CAPACITY, Early, OBSERVERS, Op, Region, Style};
@@ -352,6 +353,7 @@ impl World {
             ensure(says == (!here || changes.pages.intersects(pages)), || {
                 format!("{name} in {changes:?}")
             })?;
+            ranges::check_ranges(&held.version, version, (name, *len), says)?;
         }
         Ok(())
     }
