@@ -6,13 +6,14 @@
 //! exceed their half. Only a flat window that cannot do with fewer mappings may exceed it: then the
 //! same rule holds for the kernel's whole limit.
 //!
-//! The copies of all windows of one observer share a budget, which the observer sets. Only the
-//! copies that are made for lack of mappings may exceed it.
+//! The copies of all windows of one observer share a budget, which the observer can set. Unless it
+//! has, the free memory bounds them too. Only the copies that are made for lack of mappings may
+//! exceed this.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use tcasm_core::sys::mem::max_map_count;
-use tcasm_core::sys::room;
+use tcasm_core::sys::room::Room;
 use tcasm_core::testing::ablation::{Mechanism, without};
 
 /// The number of mappings of all windows of this process.
@@ -22,16 +23,18 @@ static TAKEN: AtomicUsize = AtomicUsize::new(0);
 /// memory more. Whoever looks at larger scattered fields sets a larger budget.
 const MOST: u64 = 256 << 20;
 
-/// The default budget is at most one part in this many of the memory that may be allocated when the
-/// observer attaches.
-const PART: u64 = 8;
+/// Without a budget that was set, one part in this many of the memory of the machine or control
+/// group stays free of copies. Nobody must be killed for copies, and least of all the simulation.
+const LEFT: u64 = 16;
+
+/// The new copies of one version take at most one part in this many of what is free beyond that. So
+/// as many observers can take their copies at the same moment.
+const PART: u64 = 64;
 
 /// Returns the default budget of an observer of a region of `bytes` bytes: as much as the region
-/// has, so that a small one can be copied whole. It is bounded by [`MOST`], and by a part of the
-/// free memory. An observer in a small control group must not be killed for its copies.
+/// has, so that a small one can be copied whole, but at most [`MOST`].
 pub(crate) fn default_budget(bytes: usize) -> u64 {
-    let most = MOST.min(bytes as u64);
-    room::shortage(most * PART).map_or(most, |room| room.bytes / PART)
+    MOST.min(bytes as u64)
 }
 
 /// Returns the most mappings that all windows of this process may have.
@@ -46,14 +49,18 @@ pub(crate) struct Usage {
     mappings: AtomicUsize,
     copied: AtomicU64,
     budget: AtomicU64,
+    /// True if the observer has set the budget, so that the free memory is no bound.
+    is_set: AtomicBool,
 }
 
 impl Usage {
+    /// Returns the usage of an observer that has set no budget. `budget` is the default.
     pub(crate) fn new(budget: u64) -> Self {
         Usage {
             mappings: AtomicUsize::new(0),
             copied: AtomicU64::new(0),
             budget: AtomicU64::new(budget),
+            is_set: AtomicBool::new(false),
         }
     }
 
@@ -78,6 +85,7 @@ impl Usage {
     /// Sets the bytes that the copies may take. Copies that exist stay.
     pub(crate) fn set_budget(&self, bytes: u64) {
         self.budget.store(bytes, Relaxed);
+        self.is_set.store(true, Relaxed);
     }
 }
 
@@ -157,6 +165,21 @@ impl Share {
         fits
     }
 
+    /// Returns the most bytes that new copies of a version may take, as far as the free memory
+    /// bounds them. `shortage` tells of that, and is asked only if it can be a bound.
+    pub(crate) fn spare(&self, shortage: impl FnOnce(u64) -> Option<Room>) -> u64 {
+        if self.of.is_set.load(Relaxed) || self.of.copied() >= self.of.budget() {
+            return u64::MAX;
+        }
+        let part = |room: Room| room.bytes.saturating_sub(room.limit / LEFT) / PART;
+        shortage(u64::MAX).map_or(u64::MAX, part)
+    }
+
+    /// Notes that a copy was refused for lack of memory.
+    pub(crate) fn refuse(&mut self) {
+        self.refused = true;
+    }
+
     /// Takes `bytes` more for copies, whatever the budget is.
     pub(crate) fn copy(&mut self, bytes: u64) {
         self.of.copied.fetch_add(bytes, Relaxed);
@@ -223,7 +246,48 @@ mod tests {
 
     #[test]
     fn default_budget_is_bounded_and_not_larger_than_the_region() {
-        assert!(default_budget(1 << 20) <= 1 << 20);
-        assert!(default_budget(1 << 40) <= MOST);
+        assert_eq!(default_budget(1 << 20), 1 << 20);
+        assert_eq!(default_budget(1 << 40), MOST);
+    }
+
+    const LIMIT: u64 = 64 << 30;
+
+    /// Returns what the next version of an observer may copy while `bytes` are free.
+    fn spare(bytes: u64) -> u64 {
+        let (limit, of) = (LIMIT, String::new());
+        let share = Share::new(Arc::new(Usage::new(MOST)));
+        share.spare(|wanted| (bytes < wanted).then_some(Room { bytes, limit, of }))
+    }
+
+    #[test]
+    fn copies_of_many_observers_leave_memory_free() {
+        let mut free = LIMIT;
+        for _ in 0..100_000 {
+            free -= spare(free);
+        }
+        let least = LIMIT / LEFT;
+        assert!((least..least + (1 << 20)).contains(&free), "{free}");
+        assert_eq!((spare(least), spare(least / 2)), (0, 0));
+        for free in [least + 1, 2 * least, LIMIT] {
+            // All of them look before one has taken anything.
+            assert!(free - PART * spare(free) >= least);
+        }
+        assert!(spare(LIMIT / 2) >= MOST, "one observer is not bounded here");
+    }
+
+    #[test]
+    fn free_memory_does_not_bound_a_budget_that_was_set() {
+        let usage = Arc::new(Usage::new(100));
+        let share = Share::new(usage.clone());
+        let none = |_| {
+            Some(Room {
+                bytes: 0,
+                limit: 100,
+                of: String::new(),
+            })
+        };
+        assert_eq!(share.spare(none), 0);
+        usage.set_budget(50);
+        assert_eq!(share.spare(none), u64::MAX);
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn make(
         since: Since::read(&index, before.version, (pin.stamp.version, pin.slot))?,
         before,
         share,
+        spare: None,
     };
     planner.plan(bounds, shortage)
 }
@@ -75,6 +76,8 @@ struct Planner<'a> {
     since: Option<Since>,
     before: &'a Before<'a>,
     share: &'a mut Share,
+    /// The bytes that more copies may take of the free memory, once that was asked.
+    spare: Option<u64>,
 }
 
 impl Planner<'_> {
@@ -83,15 +86,15 @@ impl Planner<'_> {
     fn plan(
         mut self,
         bounds: Bounds,
-        shortage: impl FnOnce(u64) -> Option<Room>,
+        shortage: impl Fn(u64) -> Option<Room>,
     ) -> Result<Plan, ViewError> {
-        let mut changes = self.changes()?;
+        let mut changes = self.changes(&shortage)?;
         let mut mappings = self.mappings_after(&changes);
         let mut forced = Forced::default();
         // A copy can save less than it seems to. Then all is copied that seems to save any.
         for excess in [mappings.saturating_sub(bounds.wanted), usize::MAX] {
             if mappings > bounds.wanted {
-                self.copy_some(&mut changes, excess, &mut forced)?;
+                self.copy_some(&mut changes, excess, &mut forced, &shortage)?;
                 mappings = self.mappings_after(&changes);
             }
         }
@@ -102,7 +105,10 @@ impl Planner<'_> {
     }
 
     /// Returns the changes of the chunks that differ.
-    fn changes(&mut self) -> Result<Vec<Change>, IndexError> {
+    fn changes(
+        &mut self,
+        shortage: &impl Fn(u64) -> Option<Room>,
+    ) -> Result<Vec<Change>, IndexError> {
         let mut candidates = match &self.since {
             Some(since) => since.chunks.clone(),
             None => self.map.used_chunks()?,
@@ -111,7 +117,7 @@ impl Planner<'_> {
         let mut changes = Vec::new();
         for chunk in candidates.iter() {
             if self.since.is_some() || !self.shows(chunk)? {
-                changes.push(self.change(chunk)?);
+                changes.push(self.change(chunk, shortage)?);
             }
         }
         Ok(changes)
@@ -134,7 +140,11 @@ impl Planner<'_> {
         })
     }
 
-    fn change(&mut self, chunk: usize) -> Result<Change, IndexError> {
+    fn change(
+        &mut self,
+        chunk: usize,
+        shortage: &impl Fn(u64) -> Option<Room>,
+    ) -> Result<Change, IndexError> {
         let (is, layout) = (self.before.chunk(chunk), self.index.layout());
         let size = (layout.pages_in(chunk), layout.page_size);
         let (want, fragments) = match self.map.chunk(chunk)? {
@@ -148,7 +158,7 @@ impl Planner<'_> {
         let copied = Copied::of(&want, size, huge, !self.before.flat);
         Ok(Change {
             chunk,
-            copy: self.takes(is, fragments, copied.bytes),
+            copy: self.takes(is, fragments, copied.bytes, shortage),
             want,
             fragments,
             copied,
@@ -159,14 +169,35 @@ impl Planner<'_> {
     /// Decides whether a chunk is copied, and takes the `bytes` bytes that its copy needs. A chunk
     /// that is a copy stays one, even beyond the budget, because renewing it costs less than
     /// mapping the chunk. It is mapped again when it is in few runs, for example after compaction.
-    fn takes(&mut self, is: &Chunk, fragments: usize, bytes: u64) -> bool {
+    fn takes(
+        &mut self,
+        is: &Chunk,
+        fragments: usize,
+        bytes: u64,
+        shortage: &impl Fn(u64) -> Option<Room>,
+    ) -> bool {
         let has = is.copied().map_or(0, |copied| copied.bytes);
-        let copy = fragments > FEW_RUNS && (bytes <= has || self.share.try_copy(bytes - has));
+        let copy = fragments > FEW_RUNS && (bytes <= has || self.may_take(bytes - has, shortage));
         self.share.give_back(match copy {
             true => has.saturating_sub(bytes),
             false => has,
         });
         copy
+    }
+
+    /// Takes `bytes` for a copy, if the budget and the free memory have room for it.
+    fn may_take(&mut self, bytes: u64, shortage: &impl Fn(u64) -> Option<Room>) -> bool {
+        let share = &mut *self.share;
+        let spare = self.spare.get_or_insert_with(|| share.spare(shortage));
+        let Some(left) = spare.checked_sub(bytes) else {
+            share.refuse();
+            return false;
+        };
+        let fits = share.try_copy(bytes);
+        if fits {
+            *spare = left;
+        }
+        fits
     }
 
     /// Returns the number of mappings of the window after `changes`.
@@ -194,6 +225,7 @@ impl Planner<'_> {
         changes: &mut Vec<Change>,
         excess: usize,
         forced: &mut Forced,
+        shortage: &impl Fn(u64) -> Option<Room>,
     ) -> Result<(), IndexError> {
         let before = self.before;
         let all = changes.last().map_or(0, |c| c.chunk + 1);
@@ -209,7 +241,7 @@ impl Planner<'_> {
                 Ok(at) => at,
                 Err(at) => {
                     // This chunk is mapped and does not change, so none of its pages is copied yet.
-                    changes.insert(at, self.change(chunk)?);
+                    changes.insert(at, self.change(chunk, shortage)?);
                     at
                 }
             };

@@ -31,9 +31,9 @@ impl Observer {
     /// With a budget of 0 chunks are copied only when the process would run out of mappings. Such
     /// copies can exceed any budget, as far as there is memory for them.
     ///
-    /// The default is the size of the region, at most 256 MiB, and at most one eighth of the memory
-    /// that is free when the observer attaches. Copies that exist already stay as long as their
-    /// chunk is scattered.
+    /// The default is the size of the region, at most 256 MiB. Unless a budget is set, copies also
+    /// leave a sixteenth of the memory of the machine or control group free. Copies that exist
+    /// already stay as long as their chunk is scattered.
     pub fn set_copy_budget(&self, bytes: u64) {
         self.windows.usage().set_budget(bytes);
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::budget::Usage;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -81,17 +82,20 @@ fn plan(chunks: &[ChunkMap], (wanted, most): (usize, usize), budget: u64, room: 
         version: 0,
         flat: true,
     };
-    let mut share = Share::new(Arc::new(Usage::new(budget)));
+    let usage = Usage::new(0);
+    usage.set_budget(budget);
+    let mut share = Share::new(Arc::new(usage));
     let planner = Planner {
         index,
         map: PageMap::new(index, 0),
         since: None,
         before: &before,
         share: &mut share,
+        spare: None,
     };
-    let mut asked = 0;
+    let asked = Cell::new(0);
     let shortage = |bytes: u64| {
-        asked = bytes;
+        asked.set(bytes);
         (bytes > room).then(|| Room {
             bytes: room,
             limit: 1 << 40,
@@ -102,7 +106,7 @@ fn plan(chunks: &[ChunkMap], (wanted, most): (usize, usize), budget: u64, room: 
     Planned {
         plan,
         taken: share.copied(),
-        asked,
+        asked: asked.get(),
     }
 }
 
