@@ -45,6 +45,7 @@ scenarios! {
     field_that_is_no_longer_written_is_captured_inside_publish_again "silence";
     stores_to_expected_pages_cause_no_fault "prediction";
     publish_during_a_capture_skips_or_waits_and_loses_no_change "hurry";
+    appointed_steps_wait_for_the_capture_before_them "appointed";
     when_memory_runs_out_during_capture_the_next_version_has_all_changes "memory";
     stores_of_an_ordinary_user_right_after_publish_are_not_in_the_version "ordinary-storm";
     captures_of_an_ordinary_user_are_deferred_only_with_the_promise "ordinary-modes";

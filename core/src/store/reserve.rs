@@ -22,6 +22,11 @@ impl Store {
         self.reserve.bytes = version;
     }
 
+    /// Returns true if room is reserved for the version of this step.
+    pub fn is_appointed(&self, step: u64) -> bool {
+        self.reserve.appoints(step)
+    }
+
     /// Notes that a publish of `step` begins.
     pub(super) fn begin_step(&mut self, step: u64) {
         self.reserve.appointed = self.reserve.appoints(step);

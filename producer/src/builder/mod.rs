@@ -157,7 +157,9 @@ impl Builder {
     /// Appoints the steps that are multiples of `every`, and reserves room for their versions: two
     /// of the [`versions`](Self::versions), and as much memory as two versions have in which
     /// everything has changed, but at most half of the bound on [`memory`](Self::memory). Versions
-    /// of other steps do not use that, and are skipped earlier.
+    /// of other steps do not use that, and are skipped earlier. If the last capture still runs when
+    /// such a step is published, publish takes part in it and waits for its end, instead of
+    /// skipping.
     ///
     /// For jobs of many ranks, in which a step counts only if no rank has skipped it. Use the same
     /// number in all ranks, and for `tcasm-agent --every`. Room for two, because agents keep one

@@ -36,7 +36,7 @@ impl Producer {
         if off(Guard::NeverWait) {
             self.wait_for_observers();
         }
-        self.finish_last();
+        self.finish_last(step);
         if let Some(reason) = self.hindrance() {
             return Ok(self.skipped(reason, start));
         }
@@ -151,13 +151,17 @@ impl Producer {
     }
 
     /// Takes the result of the capture of the last version, if it has ended. Waits for its end
-    /// first if the builder asked for that.
-    fn finish_last(&mut self) {
-        let sweep = self.store.lock().sweep().cloned();
-        if self.store.lock().is_assembling() {
-            self.policy.assembly.was_in_the_way();
-        }
-        if self.stream.wait_for_capture
+    /// first if the builder asked for that, or has reserved room for this step, which must not be
+    /// skipped.
+    fn finish_last(&mut self, step: u64) {
+        let (sweep, appointed) = {
+            let store = self.store.lock();
+            if store.is_assembling() {
+                self.policy.assembly.was_in_the_way();
+            }
+            (store.sweep().cloned(), store.is_appointed(step))
+        };
+        if (self.stream.wait_for_capture || appointed)
             && let Some(sweep) = sweep
         {
             sweep.work();

@@ -5,6 +5,7 @@ use crate::check::Check;
 use crate::child::DEADLINE;
 use crate::oracle::ensure;
 use crate::page_faults;
+use std::num::NonZeroU64;
 use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::mem::page_size;
 use tcasm_producer::{Builder, CaptureMode, Receipt, Skip};
@@ -101,6 +102,31 @@ pub fn stores_to_expected_pages_do_not_fault() -> Check {
     }
     let pages = scene.producer.stats().pages_expected as i64;
     ensure(pages == expected, || format!("{pages} pages are expected"))
+}
+
+/// Checks that an appointed step is never skipped because the capture of the step before it still
+/// runs.
+pub fn appointed_steps_wait_for_captures() -> Check {
+    let even = NonZeroU64::new(2).ok_or("2 is 0")?;
+    let mut scene = Scene::with(CHUNKS, |b| b.reserve_for_every(even).versions(12))?;
+    scene.begin()?;
+    let mut ran = 0;
+    for round in 0..200u8 {
+        let value = round % 100 + 2;
+        scene.fill(value)?;
+        let first = scene.producer.publish(1, 0.0).map_err(text)?;
+        let Receipt::Published(first) = first else {
+            return Err(format!("{first:?}"));
+        };
+        scene.bytes()?[..page_size()].fill(255);
+        ran += usize::from(!first.is_visible());
+        let published = scene.publish()?;
+        scene.shows_bytes(&published, |page| if page == 0 { 255 } else { value })?;
+        if ran > 5 {
+            break;
+        }
+    }
+    ensure(ran > 5, || format!("{ran} captures still ran"))
 }
 
 /// Checks that `publish` during a capture skips, or waits if the builder says so, and that no

@@ -55,6 +55,7 @@ pub const SCENARIOS: &[Scenario] = &[
         learning::stores_to_expected_pages_do_not_fault,
     ),
     ("hurry", learning::publish_during_capture_skips_or_waits),
+    ("appointed", learning::appointed_steps_wait_for_captures),
     ("panic", failures::panic_of_a_thread_gives_the_version_up),
     (
         "panic-and-stores",
