@@ -225,7 +225,11 @@ impl Site {
             args.push("--restart");
             args.extend(self.dirs().map(|dir| dir.to_str().unwrap()));
         }
-        let env = [HUGE_PAGES[(round % 2) as usize]];
+        let sharing = ["1", "0"][(round / 2 % 2) as usize];
+        let env = [
+            HUGE_PAGES[(round % 2) as usize],
+            ("TCASM_SHARED_BACKING", sharing),
+        ];
         Child::start(&program("gray_scott"), &args, self.sockets.path(), &env)
     }
 

@@ -21,6 +21,8 @@ struct Torture {
     capture: &'static str,
     /// True if live memory may consist of huge pages.
     huge: bool,
+    /// True if live memory may be shared with planes.
+    shared: bool,
     /// The size of the large field, in MiB.
     mib: u64,
     /// The bound on the memory of versions, in MiB.
@@ -71,8 +73,8 @@ impl Torture {
         let outcome = self.run();
         let huge = if self.huge { "huge" } else { "small" };
         println!(
-            "{}, {}, {huge} pages: {outcome:?}",
-            self.tracker, self.capture
+            "{}, {}, {huge} pages, sharing {}: {outcome:?}",
+            self.tracker, self.capture, self.shared
         );
         assert_eq!(outcome.wrong, [""; 0]);
         assert!(outcome.kills > 0 && outcome.stops > 0, "{outcome:?}");
@@ -114,7 +116,11 @@ impl<'a> Scene<'a> {
         let mut arguments = vec!["x", &tracker, &mib, &memory, torture.capture];
         arguments.extend(torture.sabotage);
         let program = env!("CARGO_BIN_EXE_stamper");
-        let env = [HUGE_PAGES[usize::from(torture.huge)]];
+        let sharing = ["0", "1"][usize::from(torture.shared)];
+        let env = [
+            HUGE_PAGES[usize::from(torture.huge)],
+            ("TCASM_SHARED_BACKING", sharing),
+        ];
         let mut scene = Scene {
             torture,
             dir,
@@ -264,11 +270,13 @@ impl Outcome {
     }
 }
 
-fn torture(tracker: TrackerKind, huge: bool, time: Duration, versions: u64) {
+/// Runs a large region, with huge pages and sharing as `(huge, shared)` says.
+fn torture(tracker: TrackerKind, (huge, shared): (bool, bool), time: Duration, versions: u64) {
     let torture = Torture {
         tracker,
         capture: "auto",
         huge,
+        shared,
         mib: 256,
         memory_mib: 1200,
         time,
@@ -278,37 +286,44 @@ fn torture(tracker: TrackerKind, huge: bool, time: Duration, versions: u64) {
     let outcome = torture.is_survived();
     let possible = huge && tracker == TrackerKind::UffdAsync;
     assert!(!possible || outcome.huge > 0, "nothing was gathered");
+    assert!(shared || outcome.sharing == 0, "something was shared");
 }
 
 const SHORT: Duration = Duration::from_secs(15);
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_uffd_async() {
-    torture(TrackerKind::UffdAsync, true, SHORT, 200);
+    torture(TrackerKind::UffdAsync, (true, true), SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_uffd_async_and_small_pages() {
-    torture(TrackerKind::UffdAsync, false, SHORT, 200);
+    torture(TrackerKind::UffdAsync, (false, true), SHORT, 200);
+}
+
+#[test]
+fn no_observer_ever_sees_a_torn_page_with_uffd_async_and_no_sharing() {
+    torture(TrackerKind::UffdAsync, (true, false), SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_cow() {
-    torture(TrackerKind::Cow, true, SHORT, 200);
+    torture(TrackerKind::Cow, (true, true), SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_compare() {
-    torture(TrackerKind::Compare, true, SHORT, 200);
+    torture(TrackerKind::Compare, (true, true), SHORT, 200);
 }
 
-/// Runs a small region in a mode of capture, with and without huge pages.
+/// Runs a small region in a mode of capture, with and without huge pages and sharing.
 fn torture_small(capture: &'static str, memory_mib: u64) {
-    for huge in [true, false] {
+    for (huge, shared) in [(true, true), (false, true), (true, false)] {
         let torture = Torture {
             tracker: TrackerKind::UffdAsync,
             capture,
             huge,
+            shared,
             mib: 48,
             memory_mib,
             time: SHORT / 2,
@@ -335,7 +350,16 @@ fn soak_no_observer_ever_sees_a_torn_page() {
     let wanted = std::env::var("TCASM_SOAK_SECONDS");
     let seconds = wanted.ok().and_then(|s| s.parse().ok()).unwrap_or(600);
     for tracker in TrackerKind::ALL {
-        torture(tracker, true, Duration::from_secs(seconds), 4 * seconds);
+        torture(
+            tracker,
+            (true, true),
+            Duration::from_secs(seconds),
+            4 * seconds,
+        );
+    }
+    for variant in [(false, true), (true, false)] {
+        let time = Duration::from_secs(seconds / 2);
+        torture(TrackerKind::UffdAsync, variant, time, 2 * seconds);
     }
 }
 
@@ -352,6 +376,7 @@ fn is_noticed_with(huge: bool, guard: &'static str, capture: &'static str, memor
         tracker: TrackerKind::UffdAsync,
         capture,
         huge,
+        shared: true,
         mib: 16,
         memory_mib,
         time: DEADLINE,

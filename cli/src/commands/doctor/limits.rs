@@ -72,6 +72,23 @@ impl Limits {
                 output::bytes(n)
             ));
         }
+        let is = |setting: &Option<String>, word: &str| setting.as_deref() == Some(word);
+        if is(&self.huge_pages, "never") {
+            advice.push(
+                "transparent huge pages are off (never): memory that observers copy consists of \
+                 small pages, so reading it at random takes up to twice as long: \
+                 echo madvise >/sys/kernel/mm/transparent_hugepage/enabled"
+                    .to_owned(),
+            );
+        }
+        if is(&self.huge_pages_shared, "deny") {
+            advice.push(
+                "shared memory gets no huge pages (deny): fields that are shared with versions \
+                 consist of small pages, so reading them at random takes up to twice as long: \
+                 echo advise >/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+                    .to_owned(),
+            );
+        }
         advice
     }
 
@@ -152,6 +169,21 @@ mod tests {
             setting("always [madvise] never\n").as_deref(),
             Some("madvise")
         );
+    }
+
+    #[test]
+    fn advice_says_what_the_lack_of_huge_pages_costs() {
+        let with = |all: &str, shared: &str| Limits {
+            address_space: None,
+            huge_pages: Some(all.to_owned()),
+            huge_pages_shared: Some(shared.to_owned()),
+            open_files: Some(u64::MAX),
+            ..Limits::read()
+        };
+        assert_eq!(with("madvise", "advise").advice(), [""; 0]);
+        let advice = with("never", "deny").advice();
+        assert!(advice[0].contains("echo madvise >") && advice[1].contains("echo advise >"));
+        assert_eq!(advice.len(), 2, "{advice:?}");
     }
 
     #[test]
