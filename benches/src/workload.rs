@@ -1,7 +1,7 @@
 //! Producers to measure, and the pages that they write.
 
 use std::time::{Duration, Instant};
-use tcasm_producer::{Buffer, Producer, Published, Receipt};
+use tcasm_producer::{Buffer, Builder, Producer, Published, Receipt};
 
 /// Size of the region that most benches publish, in bytes.
 pub const BYTES: usize = 512 << 20;
@@ -18,13 +18,23 @@ pub fn producer(name: &str, bytes: usize) -> (Producer, Bytes) {
 
 /// Creates the same producer with a region of `capacity` bytes.
 pub fn producer_within(name: &str, bytes: usize, capacity: usize) -> (Producer, Bytes) {
+    producer_with(name, bytes, |builder| builder.capacity(capacity))
+}
+
+/// Creates the same producer with other settings.
+pub fn producer_with(
+    name: &str,
+    bytes: usize,
+    settings: impl FnOnce(Builder) -> Builder,
+) -> (Producer, Bytes) {
     let dir = std::env::temp_dir().join(format!("tcasm-bench-{}", std::process::id()));
     // SAFETY: no other thread reads the environment meanwhile. Criterion runs benches on one
     // thread.
     unsafe { std::env::set_var("TCASM_RUNTIME_DIR", dir) };
     let builder = Producer::builder(name)
-        .capacity(capacity)
+        .capacity(bytes)
         .memory(8 * bytes as u64);
+    let builder = settings(builder);
     let mut producer = builder.create().expect("a region can be created");
     let field = producer
         .field::<u8, _>("bytes", [bytes])
@@ -101,6 +111,11 @@ impl Simulation {
     /// Creates a simulation and publishes four dense versions, so that it is in its steady state.
     pub fn new(name: &str, bytes: usize) -> Self {
         let (producer, field) = producer(name, bytes);
+        Simulation::over(producer, field)
+    }
+
+    /// Does the same with a producer whose only field this is.
+    pub fn over(producer: Producer, field: Bytes) -> Self {
         let mut simulation = Simulation {
             producer,
             field,

@@ -17,9 +17,9 @@ pub(super) struct Floor {
 
 impl Floor {
     /// Creates the memory with `bytes` bytes, all written, and starts the thread. Returns none if
-    /// this user may open no gate: then no capture is deferred.
-    pub fn new(bytes: usize) -> Option<Self> {
-        let gate = Gate::open(Faults::All, false).ok()?;
+    /// this user may open no gate of this kind: then no capture is deferred.
+    pub fn new(bytes: usize, faults: Faults) -> Option<Self> {
+        let gate = Gate::open(faults, false).ok()?;
         let memory = Mapping::reserve_aligned(bytes).expect("addresses");
         // SAFETY: the reservation is new, and nothing is borrowed from it.
         unsafe { memory.put_zero(0, bytes, true).expect("memory") };

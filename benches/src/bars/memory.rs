@@ -28,14 +28,25 @@ pub fn measure() -> Vec<Bar> {
         view = Some(version.view().expect("a view"));
     }
     let planes = simulation.producer.stats().held_bytes;
-    let together = own_memory() - before + planes;
+    // The observer runs in this process, and copies scattered chunks within its budget.
+    let copies = observer.stats().expect("attached").copied_bytes;
+    let together = own_memory() - before - copies + planes;
     drop(view);
-    vec![Bar::new(
-        "the same random 5 % of 512 MiB: live memory and versions together, in copies of the field",
-        together as f64 / BYTES as f64,
-        1.2,
-        Unit::Ratio,
-    )]
+    let parts = |bytes: u64| bytes as f64 / BYTES as f64;
+    vec![
+        Bar::new(
+            "the same random 5 % of 512 MiB: live memory and versions together, in copies of the \
+             field",
+            parts(together),
+            1.2,
+            Unit::Ratio,
+        ),
+        Bar::figure(
+            "the same: what an observer copies besides, of at most 256 MiB",
+            parts(copies),
+            Unit::Ratio,
+        ),
+    ]
 }
 
 /// Returns the bytes of this process's memory that belong to no file.

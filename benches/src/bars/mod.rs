@@ -28,8 +28,9 @@ pub use table::{head, lines};
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 14] = [
+pub const GROUPS: [Group; 15] = [
     ("dense", dense::measure),
+    ("promised", dense::measure_promised),
     ("inline", inline::measure),
     ("stable", stable::measure),
     ("hand-over", hand_over::measure),
