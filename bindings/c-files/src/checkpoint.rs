@@ -14,8 +14,8 @@ use tcasm_core::format::stamp::Stamp;
 
 /// Opens a checkpoint: a file, or the newest in a folder or in a `NAME.vtkhdf.series` that can be
 /// used. It is a version like those of observers, until `tcasm_release`. `tcasm_array_of` and
-/// `tcasm_part_of` read a field whole, once. Two things need versions of live regions:
-/// `tcasm_changes` and `tcasm_declare_field`.
+/// `tcasm_part_of` read a field whole, once. These need versions of live regions:
+/// `tcasm_changes`, `tcasm_changed_ranges`, `tcasm_map_at_base` and `tcasm_declare_field`.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_open_checkpoint(path: Text, version: Out<Handle<Version>>) -> c_int {

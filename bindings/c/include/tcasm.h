@@ -132,7 +132,7 @@
 #define TCASM_VERSIONS 1
 
 /**
- * How many of the newest versions stay available although nobody holds them [1].
+ * How many versions besides the newest stay available although nobody holds them [1].
  */
 #define TCASM_HISTORY 2
 
@@ -168,7 +168,7 @@
 #define TCASM_MAX_OBSERVERS 8
 
 /**
- * The address of the region, a multiple of 2 MiB [chosen from the name].
+ * The address of the region, a multiple of the page size [chosen from the name].
  */
 #define TCASM_BASE 9
 
@@ -181,6 +181,38 @@
  * 1: every user who can reach the socket of the region may observe [0].
  */
 #define TCASM_ALLOW_EVERYONE 11
+
+/**
+ * How writes are tracked: `TCASM_TRACKER_UFFD_ASYNC` and the like [the best that works here].
+ */
+#define TCASM_TRACKER 12
+
+/**
+ * 1: live memory that is not written for some versions is shared with the newest version [1].
+ */
+#define TCASM_SHARED_BACKING 13
+
+/**
+ * The huge pages that live memory may consist of [`TCASM_HUGE_PAGES_TRANSPARENT`].
+ */
+#define TCASM_HUGE_PAGES 14
+
+/**
+ * The nice value of threads that copy, -20 to 19 [that of the program].
+ */
+#define TCASM_COPIER_NICE 15
+
+/**
+ * 1: wrong uses of handed-over fields are found, at some cost: a store at the wrong time ends the
+ * program, and elements that are left out become NaN [0, and 1 in debug builds of the library].
+ */
+#define TCASM_CHECK_HAND_OVER 16
+
+/**
+ * Steps that are multiples of this have room reserved for their versions, for jobs of many ranks
+ * (docs/jobs.md). If the last capture still runs then, publish waits for its end [none].
+ */
+#define TCASM_RESERVE_FOR_EVERY 17
 
 /**
  * Copy inside publish or after it, whichever takes less of the program's time.
@@ -196,6 +228,37 @@
  * Copy after publish, wherever that is possible.
  */
 #define TCASM_CAPTURE_DEFERRED 2
+
+/**
+ * Tracking by userfaultfd write protection in asynchronous mode. Needs Linux 6.7.
+ */
+#define TCASM_TRACKER_UFFD_ASYNC 1
+
+/**
+ * Tracking by pages that the kernel copies on write.
+ */
+#define TCASM_TRACKER_COW 2
+
+/**
+ * No tracking: each publish compares all bytes.
+ */
+#define TCASM_TRACKER_COMPARE 3
+
+/**
+ * No huge pages.
+ */
+#define TCASM_HUGE_PAGES_OFF 0
+
+/**
+ * The huge pages that the kernel makes where it can.
+ */
+#define TCASM_HUGE_PAGES_TRANSPARENT 1
+
+/**
+ * Huge pages that an administrator has reserved (`vm.nr_hugepages`). It is an error if there are
+ * too few. Each publish compares all bytes then.
+ */
+#define TCASM_HUGE_PAGES_RESERVED 2
 
 /**
  * The largest number of dimensions that a `tcasm_array` describes, that of components included.
@@ -512,6 +575,9 @@ typedef struct tcasm_host_buffer tcasm_host_buffer;
  */
 typedef struct tcasm_host_buffer_options tcasm_host_buffer_options;
 
+/**
+ * Declared memory of an owner, mapped here.
+ */
 typedef struct tcasm_mapped tcasm_mapped;
 
 /**
@@ -698,7 +764,132 @@ typedef struct tcasm_info {
    * The time that publish takes, in microseconds: median, 99th percentile, longest.
    */
   double publish_us[3];
+  /**
+   * How writes are tracked: `TCASM_TRACKER_UFFD_ASYNC` and the like, or 0 if this library does
+   * not know it.
+   */
+  uint64_t tracker;
 } tcasm_info;
+
+/**
+ * The memory and the mappings that the versions of an observer take in this process. Set `size` to
+ * `sizeof(tcasm_view_stats)` before the call
+ * (`tcasm_view_stats s = TCASM_INIT(tcasm_view_stats);`).
+ */
+typedef struct tcasm_view_stats {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The address ranges that show versions. A few are kept for the next versions.
+   */
+  uint64_t windows;
+  /**
+   * The mappings of these windows, at most.
+   */
+  uint64_t mappings;
+  /**
+   * The mappings that the windows of all observers of this process may have.
+   */
+  uint64_t most_mappings;
+  /**
+   * The bytes of memory in which the windows hold copies of scattered parts.
+   */
+  uint64_t copied_bytes;
+  /**
+   * The bytes that copies may take: see `tcasm_set_copy_budget`.
+   */
+  uint64_t copy_budget;
+} tcasm_view_stats;
+
+/**
+ * The counters of a producer. Set `size` to `sizeof(tcasm_publish_stats)` before the call
+ * (`tcasm_publish_stats s = TCASM_INIT(tcasm_publish_stats);`).
+ */
+typedef struct tcasm_publish_stats {
+  /**
+   * The size of this structure in bytes. The caller sets it.
+   */
+  size_t size;
+  /**
+   * The versions that were published.
+   */
+  uint64_t publishes;
+  /**
+   * The calls of publish that skipped.
+   */
+  uint64_t skips;
+  /**
+   * The pages that were captured, in all.
+   */
+  uint64_t pages;
+  /**
+   * The bytes that were copied, in all.
+   */
+  uint64_t bytes;
+  /**
+   * The pages handed over, in all: they became part of a version without a copy.
+   */
+  uint64_t handed_over;
+  /**
+   * The bytes of memory that versions hold now.
+   */
+  uint64_t held_bytes;
+  /**
+   * The bytes of stray memory now: other processes allocated it by reading holes.
+   */
+  uint64_t stray_bytes;
+  /**
+   * The bytes of stray memory that were given back, in all.
+   */
+  uint64_t stray_bytes_returned;
+  /**
+   * The errors of the tracker. After each one every page was compared.
+   */
+  uint64_t tracker_errors;
+  /**
+   * The versions whose capture continued after publish.
+   */
+  uint64_t deferred;
+  /**
+   * The deferred captures that were given up. Their changes went into the next version.
+   */
+  uint64_t given_up;
+  /**
+   * The stores that waited because they came before their part was saved.
+   */
+  uint64_t early_stores;
+  /**
+   * The chunks (2 MiB) whose capture is deferred now.
+   */
+  uint64_t chunks_deferred;
+  /**
+   * The pages that are expected to be written now, and are left unprotected.
+   */
+  uint64_t pages_expected;
+  /**
+   * The bytes of live memory that are shared with versions now, so that they exist once.
+   */
+  uint64_t shared_bytes;
+  /**
+   * The pages that were copied next to their neighbours, so that observers need fewer mappings.
+   */
+  uint64_t pages_compacted;
+  /**
+   * The observers that are attached now.
+   */
+  uint64_t observers;
+  /**
+   * The time that publish takes, in microseconds: median, 99th percentile, longest.
+   */
+  double publish_us[3];
+  /**
+   * 1 if capture can be deferred in user mode only: a system call that writes into a field while
+   * it is captured fails (see `TCASM_NO_KERNEL_WRITES`). Otherwise 0.
+   */
+  uint64_t user_mode_only;
+} tcasm_publish_stats;
 
 /**
  * The numbers of a version. Set `size` to `sizeof(tcasm_stamp)` before the call
@@ -896,6 +1087,20 @@ int tcasm_options_set(struct tcasm_options *options, int option, int64_t value);
 int tcasm_options_set_attrs(struct tcasm_options *options, struct tcasm_attrs *attrs);
 
 /**
+ * Sets the processors on which threads that copy run [any].
+ */
+int tcasm_options_set_copier_affinity(struct tcasm_options *options,
+                                      const size_t *processors,
+                                      size_t count);
+
+/**
+ * Lets these users observe, by their numbers, besides the user of the producer and root.
+ */
+int tcasm_options_allow_users(struct tcasm_options *options,
+                              const uint32_t *users,
+                              size_t count);
+
+/**
  * Makes the region that of one rank of a group: its name becomes `NAME.RANK`. `local_ranks` is the
  * number of ranks on this host, of `ranks` in all. `run` names the run, in all ranks alike, and
  * may be null.
@@ -968,6 +1173,15 @@ int tcasm_live(struct tcasm_producer *producer,
 int tcasm_set_len(struct tcasm_producer *producer,
                   const char *name,
                   size_t len);
+
+/**
+ * Sets several lengths at once, of fields or meshes. Each is exactly the given one, so they must
+ * fit each other where they belong to one mesh. After an error all lengths are as they were.
+ */
+int tcasm_set_lens(struct tcasm_producer *producer,
+                   const char *const *names,
+                   const size_t *lens,
+                   size_t count);
 
 /**
  * Stores the length that a field or a mesh has in the next version.
@@ -1176,6 +1390,17 @@ int tcasm_buffer_like(struct tcasm_producer *producer,
                       void **data);
 
 /**
+ * Makes scratch memory for values of a type and a shape, and stores its address. It lies in the
+ * region and is filled with zeros. It is never captured, so observers never see it. It lives as
+ * long as the region.
+ */
+int tcasm_scratch(struct tcasm_producer *producer,
+                  int dtype_number,
+                  size_t rank,
+                  const size_t *shape,
+                  void **data);
+
+/**
  * Binds field `name` to `buffer`: the next publish takes the field from there. The handle then
  * stands for the buffer that the field was bound to before, whose address is stored in `data`:
  * compute the next step there.
@@ -1374,6 +1599,50 @@ int tcasm_counter(struct tcasm_observer *observer,
                   uint64_t *value);
 
 /**
+ * Stores what the versions of an observer take in this process.
+ */
+int tcasm_observer_stats(struct tcasm_observer *observer,
+                         struct tcasm_view_stats *stats);
+
+/**
+ * Stores the counters of a producer.
+ */
+int tcasm_producer_stats(struct tcasm_producer *producer,
+                         struct tcasm_publish_stats *stats);
+
+/**
+ * Stores the observers that are attached to the region, as its producer sees them: the process and
+ * the user of each, and how many versions it pins, for as many as there is room for. `count` is
+ * the number of all. Asks the producer, and waits for its answer for some seconds at most. There
+ * are none if it does not answer, or is dead.
+ */
+int tcasm_observers(struct tcasm_observer *observer,
+                    uint64_t *pids,
+                    uint64_t *uids,
+                    size_t *pins,
+                    size_t room,
+                    size_t *count);
+
+/**
+ * Stores the numbers of the versions that observers of the process `pid` pin, ascending: as many
+ * as there is room for. `count` is the number of all. Asks the producer as `tcasm_observers` does.
+ */
+int tcasm_pinned(struct tcasm_observer *observer,
+                 uint64_t pid,
+                 uint64_t *versions,
+                 size_t room,
+                 size_t *count);
+
+/**
+ * Revokes the leases of all observers of the process `pid`, so that they get no more versions.
+ * Those that they hold stay as they are, and keep their memory until they let go. Stores how many
+ * there were.
+ */
+int tcasm_revoke_observer(struct tcasm_producer *producer,
+                          uint64_t pid,
+                          size_t *count);
+
+/**
  * Lets go of a version. What was mapped of it is unmapped: pointers to it must not be used any
  * more.
  */
@@ -1404,6 +1673,24 @@ int tcasm_layout_of(struct tcasm_version *version,
                     struct tcasm_array *array);
 
 /**
+ * Makes a list of the attributes of field `name`, or of the region if `name` is null.
+ * `tcasm_attrs_free` ends it.
+ */
+int tcasm_attrs_of(struct tcasm_version *version,
+                   const char *name,
+                   struct tcasm_attrs **attrs);
+
+/**
+ * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. If
+ * the field has none, the quantity is its name, and the others are empty. The text is valid until
+ * the version is released.
+ */
+int tcasm_field_text(struct tcasm_version *version,
+                     const char *name,
+                     int option,
+                     const char **text);
+
+/**
  * Maps a field whole, and stores its address and layout. The memory is read-only, and is valid
  * until the version is released. Mapping a field again costs nothing.
  */
@@ -1424,6 +1711,14 @@ int tcasm_part_of(struct tcasm_version *version,
                   struct tcasm_array *array);
 
 /**
+ * Maps the whole version at the address that the region has in the producer, and stores that
+ * address: pointers that structures contain are valid then. The memory is read-only, and is valid
+ * until the version is released. One version of a region can be mapped like this at a time.
+ */
+int tcasm_map_at_base(struct tcasm_version *version,
+                      const void **base);
+
+/**
  * Copies `bytes` bytes of a field, from byte `offset` on, without mapping anything.
  */
 int tcasm_read(struct tcasm_version *version,
@@ -1433,27 +1728,10 @@ int tcasm_read(struct tcasm_version *version,
                size_t bytes);
 
 /**
- * Makes a list of the attributes of field `name`, or of the region if `name` is null.
- * `tcasm_attrs_free` ends it.
- */
-int tcasm_attrs_of(struct tcasm_version *version,
-                   const char *name,
-                   struct tcasm_attrs **attrs);
-
-/**
- * Stores a text of a field: `TCASM_FIELD_UNIT`, `TCASM_FIELD_MESH` or `TCASM_FIELD_QUANTITY`. If
- * the field has none, the quantity is its name, and the others are empty. The text is valid until
- * the version is released.
- */
-int tcasm_field_text(struct tcasm_version *version,
-                     const char *name,
-                     int option,
-                     const char **text);
-
-/**
  * Stores how many pages differ between two versions of a region, and the names of the fields that
- * have them: as many as there is room for. `count` is the number of all such fields. The names are
- * valid until `version` is released.
+ * have them: as many as there is room for. `count` is the number of all such fields. If `older` is
+ * null, it is the version before this one, which may be gone. The names are valid until `version`
+ * is released.
  */
 int tcasm_changes(struct tcasm_version *version,
                   struct tcasm_version *older,
@@ -1461,6 +1739,21 @@ int tcasm_changes(struct tcasm_version *version,
                   const char **names,
                   size_t room,
                   size_t *count);
+
+/**
+ * Stores the ranges of bytes of field `name` that may differ from those of an older version: where
+ * each begins in the field, and its length, as many as there is room for. `count` is the number of
+ * all. They are whole pages, cut to the field, ascending, and do not touch each other. No page is
+ * read. If `older` is null, it is the version before this one, which may be gone. The whole field
+ * is one range if it is new, lies elsewhere or has another shape.
+ */
+int tcasm_changed_ranges(struct tcasm_version *version,
+                         struct tcasm_version *older,
+                         const char *name,
+                         uint64_t *offsets,
+                         uint64_t *lengths,
+                         size_t room,
+                         size_t *count);
 
 /**
  * Stores the number of meshes.
@@ -1501,7 +1794,7 @@ int tcasm_group_latest(struct tcasm_group_observer *group,
 
 /**
  * Waits for a step that is newer than all that were returned, for up to `timeout` seconds, or for
- * ever if it is negative.
+ * ever if it is negative. Waits also for ranks that have no region yet, or begin another run.
  */
 int tcasm_group_wait_newer(struct tcasm_group_observer *group,
                            double timeout,
@@ -1524,6 +1817,23 @@ int tcasm_group_at(struct tcasm_group_observer *group,
                    struct tcasm_group_version **version);
 
 /**
+ * Stores the newest step that all ranks of the job have, on all hosts, pinned in all ranks on this
+ * host. `tcasm-agent` must run on each host. Waits for nobody. After the death of ranks, or of the
+ * agent, this is the last step that was agreed, as long as it exists.
+ */
+int tcasm_group_agreed(struct tcasm_group_observer *group,
+                       struct tcasm_group_version **version);
+
+/**
+ * Stores how many ranks on this host are attached, and how many of these publish no more: those
+ * that have closed their regions, and those that died. Waits for nobody.
+ */
+int tcasm_group_ends(struct tcasm_group_observer *group,
+                     size_t *attached,
+                     size_t *closed,
+                     size_t *lost);
+
+/**
  * Lets go of a step in all ranks. Versions of ranks that were taken from it stay until they are
  * released.
  */
@@ -1536,6 +1846,13 @@ int tcasm_group_stamp(struct tcasm_group_version *version,
                       uint64_t *step,
                       double *time,
                       uint32_t *ranks);
+
+/**
+ * Stores the name of the run, which is empty if it has none. It is valid until the version is
+ * released.
+ */
+int tcasm_group_run(struct tcasm_group_version *version,
+                    const char **run);
 
 /**
  * Stores the ranks that have regions on this host, ascending: as many as there is room for.
@@ -1563,6 +1880,15 @@ int tcasm_global_of(struct tcasm_group_version *version,
                     struct tcasm_array *array);
 
 /**
+ * Describes the array that consists of the fields `name` of all ranks, as `tcasm_global_of` does:
+ * one behind the other along their first axis, in the order of ranks. They need no place in a
+ * global array, and may have different lengths.
+ */
+int tcasm_concatenated_of(struct tcasm_group_version *version,
+                          const char *name,
+                          struct tcasm_array *array);
+
+/**
  * Copies a part of the global array `name`, gathered from the blocks of the ranks: for each of its
  * dimensions without that of components, the first index and the number of indices. The values
  * come in the order `TCASM_ORDER_C` or `TCASM_ORDER_F`, whatever that of the blocks is, and the
@@ -1577,6 +1903,19 @@ int tcasm_global_read(struct tcasm_group_version *version,
                       int order_number,
                       uint8_t *to,
                       size_t bytes);
+
+/**
+ * Copies a part of the array that consists of the fields `name` of all ranks
+ * (`tcasm_concatenated_of`), as `tcasm_global_read` does.
+ */
+int tcasm_concatenated_read(struct tcasm_group_version *version,
+                            const char *name,
+                            size_t rank,
+                            const size_t *first,
+                            const size_t *count,
+                            int order_number,
+                            uint8_t *to,
+                            size_t bytes);
 
 /**
  * Creates the host buffer of `job`, or attaches to it: at the same address in all processes. It

@@ -63,8 +63,8 @@ int tcasm_restore_or_begin(const char *name,
 /**
  * Opens a checkpoint: a file, or the newest in a folder or in a `NAME.vtkhdf.series` that can be
  * used. It is a version like those of observers, until `tcasm_release`. `tcasm_array_of` and
- * `tcasm_part_of` read a field whole, once. Two things need versions of live regions:
- * `tcasm_changes` and `tcasm_declare_field`.
+ * `tcasm_part_of` read a field whole, once. These need versions of live regions:
+ * `tcasm_changes`, `tcasm_changed_ranges`, `tcasm_map_at_base` and `tcasm_declare_field`.
  */
 int tcasm_open_checkpoint(const char *path,
                           struct tcasm_version **version);

@@ -1,8 +1,9 @@
-//! Double buffers, handed-over fields, and writes that no tracker sees.
+//! Double buffers, scratch memory, handed-over fields, and writes that no tracker sees.
 
-use crate::border::{Out, Text};
+use crate::border::{Count, List, Out, Text};
 use crate::buffer::Buffer;
 use crate::call::call;
+use crate::constants::dtype;
 use crate::handles::Handle;
 use crate::producer::{Producer, address};
 use crate::status::{Failure, TCASM_INVALID_ARGUMENT};
@@ -23,6 +24,27 @@ pub extern "C" fn tcasm_buffer_like(
         let made = producer.with(|p| p.any_buffer_like(name))?;
         data.set(address(producer, made)?);
         buffer.set(Handle::new(Buffer::new(producer.number(), made)));
+        Ok(())
+    })
+}
+
+/// Makes scratch memory for values of a type and a shape, and stores its address. It lies in the
+/// region and is filled with zeros. It is never captured, so observers never see it. It lives as
+/// long as the region.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_scratch(
+    producer: Handle<Producer>,
+    dtype_number: c_int,
+    rank: Count,
+    shape: List<usize>,
+    data: Out<*mut c_void>,
+) -> c_int {
+    call(|| {
+        data.check("the place for the address")?;
+        let shape = shape.get(&rank, "the shape")?;
+        let dtype = dtype(dtype_number)?;
+        let made = producer.with(|p| p.any_scratch(dtype, shape))?;
+        data.set(address(producer, made)?);
         Ok(())
     })
 }

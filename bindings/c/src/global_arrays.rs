@@ -1,4 +1,4 @@
-//! Arrays of which the ranks of a group have blocks.
+//! Arrays of which the ranks of a group have blocks, or that consist of the fields of all ranks.
 
 use crate::array::tcasm_array;
 use crate::border::{Count, Fill, List, Sized, Text};
@@ -6,8 +6,8 @@ use crate::call::call;
 use crate::constants::order;
 use crate::groups::GroupVersion;
 use crate::handles::Handle;
+use crate::mapping::ranges;
 use crate::status::Failure;
-use crate::version::ranges;
 use std::ffi::c_int;
 use std::ops::Range;
 use tcasm_core::field::{DType, Element, Order};
@@ -24,12 +24,29 @@ pub extern "C" fn tcasm_global_of(
     array: Sized<tcasm_array>,
 ) -> c_int {
     call(|| {
-        array.check("tcasm_array")?;
-        let version = version.get()?;
-        let field = version.inner().global(name.get("the name of the array")?)?;
-        let told = tcasm_array::new(field.desc(), std::ptr::null_mut())?;
-        array.set(&told, "tcasm_array")
+        let name = name.get("the name of the array")?;
+        describe(&version.get()?.inner.global(name)?, &array)
     })
+}
+
+/// Describes the array that consists of the fields `name` of all ranks, as `tcasm_global_of` does:
+/// one behind the other along their first axis, in the order of ranks. They need no place in a
+/// global array, and may have different lengths.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_concatenated_of(
+    version: Handle<GroupVersion>,
+    name: Text,
+    array: Sized<tcasm_array>,
+) -> c_int {
+    call(|| {
+        let name = name.get("the name of the fields")?;
+        describe(&version.get()?.inner.concatenated(name)?, &array)
+    })
+}
+
+fn describe(field: &GlobalField<'_>, array: &Sized<tcasm_array>) -> Result<(), Failure> {
+    let told = tcasm_array::new(field.desc(), std::ptr::null_mut())?;
+    array.set(&told, "tcasm_array")
 }
 
 /// Copies a part of the global array `name`, gathered from the blocks of the ranks: for each of its
@@ -51,12 +68,37 @@ pub extern "C" fn tcasm_global_read(
     let mut to = to;
     call(|| {
         let version = version.get()?;
-        let field = version.inner().global(name.get("the name of the array")?)?;
+        let field = version.inner.global(name.get("the name of the array")?)?;
         let first = first.get(&rank, "the list of first indices")?;
         let ranges = ranges(first, count.get(&rank, "the list of counts")?)?;
-        let order = order(order_number)?;
         let to = to.cleared(&bytes, "the place for the values")?;
-        read_any(&field, &ranges, order, to)
+        read_any(&field, &ranges, order(order_number)?, to)
+    })
+}
+
+/// Copies a part of the array that consists of the fields `name` of all ranks
+/// (`tcasm_concatenated_of`), as `tcasm_global_read` does.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_concatenated_read(
+    version: Handle<GroupVersion>,
+    name: Text,
+    rank: Count,
+    first: List<usize>,
+    count: List<usize>,
+    order_number: c_int,
+    to: Fill<u8>,
+    bytes: Count,
+) -> c_int {
+    let mut to = to;
+    call(|| {
+        let version = version.get()?;
+        let field = version
+            .inner
+            .concatenated(name.get("the name of the fields")?)?;
+        let first = first.get(&rank, "the list of first indices")?;
+        let ranges = ranges(first, count.get(&rank, "the list of counts")?)?;
+        let to = to.cleared(&bytes, "the place for the values")?;
+        read_any(&field, &ranges, order(order_number)?, to)
     })
 }
 

@@ -1,12 +1,13 @@
 //! Groups: regions of several ranks, of which observers see one step at a time.
 
+use crate::attrs::Texts;
 use crate::border::{Count, Fill, Out, Text};
 use crate::call::call;
 use crate::handles::{Handle, give, object};
 use crate::status::{Failure, TCASM_NOT_FOUND, TCASM_VERSION_GONE};
 use crate::version::Version;
 use crate::waiting::Turns;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use tcasm_observer::GroupError;
 
 /// An attachment to the regions of all ranks of a group on this host.
@@ -14,12 +15,16 @@ pub struct GroupObserver(Turns<tcasm_observer::GroupObserver>);
 object!(GroupObserver, "group observer", 11);
 
 /// One step of a group, pinned in all of its ranks.
-pub struct GroupVersion(tcasm_observer::GroupVersion);
+pub struct GroupVersion {
+    pub(crate) inner: tcasm_observer::GroupVersion,
+    texts: Texts,
+}
 object!(GroupVersion, "group version", 12);
 
 impl GroupVersion {
-    pub fn inner(&self) -> &tcasm_observer::GroupVersion {
-        &self.0
+    fn new(inner: tcasm_observer::GroupVersion) -> Self {
+        let texts = Texts::default();
+        GroupVersion { inner, texts }
     }
 }
 
@@ -53,13 +58,13 @@ pub extern "C" fn tcasm_group_latest(
 ) -> c_int {
     call(|| {
         give(&version, || {
-            Ok(GroupVersion(group.get()?.0.with(|g| g.latest())??))
+            Ok(GroupVersion::new(group.get()?.0.with(|g| g.latest())??))
         })
     })
 }
 
 /// Waits for a step that is newer than all that were returned, for up to `timeout` seconds, or for
-/// ever if it is negative.
+/// ever if it is negative. Waits also for ranks that have no region yet, or begin another run.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_group_wait_newer(
     group: Handle<GroupObserver>,
@@ -69,12 +74,12 @@ pub extern "C" fn tcasm_group_wait_newer(
     call(|| {
         give(&version, || {
             let not_yet =
-                |found: &Result<_, GroupError>| matches!(found, Err(GroupError::NotReady { .. }));
+                |found: &Result<_, GroupError>| found.as_ref().is_err_and(GroupError::may_pass);
             let group = group.get()?;
             let found = group
                 .0
                 .wait(timeout, |g, slice| g.wait_newer(slice), not_yet)?;
-            Ok(GroupVersion(found?))
+            Ok(GroupVersion::new(found?))
         })
     })
 }
@@ -109,8 +114,41 @@ pub extern "C" fn tcasm_group_at(
                 let text = format!("not all ranks on this host have step {step}");
                 Failure::new(TCASM_VERSION_GONE, text)
             };
-            Ok(GroupVersion(found.ok_or_else(absent)?))
+            Ok(GroupVersion::new(found.ok_or_else(absent)?))
         })
+    })
+}
+
+/// Stores the newest step that all ranks of the job have, on all hosts, pinned in all ranks on this
+/// host. `tcasm-agent` must run on each host. Waits for nobody. After the death of ranks, or of the
+/// agent, this is the last step that was agreed, as long as it exists.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_agreed(
+    group: Handle<GroupObserver>,
+    version: Out<Handle<GroupVersion>>,
+) -> c_int {
+    call(|| {
+        give(&version, || {
+            Ok(GroupVersion::new(group.get()?.0.with(|g| g.agreed())??))
+        })
+    })
+}
+
+/// Stores how many ranks on this host are attached, and how many of these publish no more: those
+/// that have closed their regions, and those that died. Waits for nobody.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_ends(
+    group: Handle<GroupObserver>,
+    attached: Out<usize>,
+    closed: Out<usize>,
+    lost: Out<usize>,
+) -> c_int {
+    call(|| {
+        let ends = group.get()?.0.with(|g| g.ends())??;
+        attached.set(ends.attached);
+        closed.set(ends.closed.len());
+        lost.set(ends.lost.len());
+        Ok(())
     })
 }
 
@@ -131,9 +169,20 @@ pub extern "C" fn tcasm_group_stamp(
 ) -> c_int {
     call(|| {
         let version = version.get()?;
-        step.set(version.0.step());
-        time.set(version.0.time());
-        ranks.set(version.0.ranks());
+        step.set(version.inner.step());
+        time.set(version.inner.time());
+        ranks.set(version.inner.ranks());
+        Ok(())
+    })
+}
+
+/// Stores the name of the run, which is empty if it has none. It is valid until the version is
+/// released.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_group_run(version: Handle<GroupVersion>, run: Out<*const c_char>) -> c_int {
+    call(|| {
+        let version = version.get()?;
+        run.set(version.texts.pointer(version.inner.run()));
         Ok(())
     })
 }
@@ -149,7 +198,7 @@ pub extern "C" fn tcasm_group_ranks(
 ) -> c_int {
     call(|| {
         let version = version.get()?;
-        let all: Vec<u32> = version.0.members().map(|(rank, _)| rank).collect();
+        let all: Vec<u32> = version.inner.members().map(|(rank, _)| rank).collect();
         count.set(numbers.set(&room, &all, "the place for the ranks")?);
         Ok(())
     })
@@ -168,7 +217,7 @@ pub extern "C" fn tcasm_group_member(
             let text = format!("rank {rank} has no region on this host");
             Failure::new(TCASM_NOT_FOUND, text)
         };
-        let member = group.0.member(rank).ok_or_else(absent)?;
+        let member = group.inner.member(rank).ok_or_else(absent)?;
         give(&version, || Ok(Version::new(member.clone())))
     })
 }

@@ -165,9 +165,10 @@ pub extern "C" fn tcasm_wait_sealed(buffer: Handle<HostBuffer>, name: Text, time
         let name = name.get("the name of the section")?;
         let end = deadline(seconds(timeout)?);
         loop {
+            let left = end.saturating_duration_since(Instant::now());
             // The handle is looked up again, so that closing the buffer ends the wait.
-            match buffer.get()?.0.wait_sealed(name, SLICE) {
-                Err(HostBufferError::SealTimeout { .. }) if Instant::now() < end => {}
+            match buffer.get()?.0.wait_sealed(name, left.min(SLICE)) {
+                Err(HostBufferError::SealTimeout { .. }) if left > SLICE => {}
                 Err(HostBufferError::SealTimeout { .. }) => return Err(not_sealed(name, timeout)),
                 found => return Ok(found.map(drop)?),
             }

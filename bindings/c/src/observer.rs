@@ -1,6 +1,6 @@
 //! Attachments to regions.
 
-use crate::border::{Count, Fill, Growing, Out, Plain, Sized, Text};
+use crate::border::{Count, Fill, Out, Text};
 use crate::call::call;
 use crate::constants::flag;
 use crate::handles::{Handle, give, object};
@@ -22,7 +22,7 @@ object!(Observer, "observer", 6);
 type Found = Result<tcasm_observer::Version, ObserveError>;
 
 impl Handle<Observer> {
-    fn with<T>(
+    pub(crate) fn with<T>(
         self,
         body: impl FnOnce(&mut tcasm_observer::Observer) -> Result<T, ObserveError>,
     ) -> Result<T, Failure> {
@@ -231,69 +231,5 @@ pub extern "C" fn tcasm_set_copy_budget(observer: Handle<Observer>, bytes: u64) 
             o.set_copy_budget(bytes);
             Ok(())
         })
-    })
-}
-
-/// Facts about a region. Set `size` to `sizeof(tcasm_info)` before the call
-/// (`tcasm_info i = TCASM_INIT(tcasm_info);`).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct tcasm_info {
-    /// The size of this structure in bytes. The caller sets it.
-    pub size: usize,
-    /// The process of the producer.
-    pub pid: u64,
-    /// The address of the region in the producer.
-    pub base: u64,
-    /// The bytes of address space of the region.
-    pub bytes: u64,
-    /// The bytes of a page.
-    pub page_size: u64,
-    /// When the region was created, in nanoseconds since 1970-01-01 UTC.
-    pub created: u64,
-    /// The most versions that may be alive at once.
-    pub max_versions: u64,
-    /// The time that publish takes, in microseconds: median, 99th percentile, longest.
-    pub publish_us: [f64; 3],
-}
-
-impl Plain for tcasm_info {}
-impl Growing for tcasm_info {
-    const FIRST: usize = 80;
-}
-
-/// Stores facts about the region.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_region_info(observer: Handle<Observer>, info: Sized<tcasm_info>) -> c_int {
-    call(|| {
-        let found = observer.with(|o| o.info())?;
-        let told = tcasm_info {
-            size: size_of::<tcasm_info>(),
-            pid: found.pid,
-            base: found.base,
-            bytes: found.bytes,
-            page_size: found.page_size,
-            created: found.created,
-            max_versions: found.max_versions as u64,
-            publish_us: found.publish_us,
-        };
-        info.set(&told, "tcasm_info")
-    })
-}
-
-/// Stores a counter of the region, such as `"HeldBytes"`: `tcasm info --json` lists the names.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_counter(observer: Handle<Observer>, name: Text, value: Out<u64>) -> c_int {
-    call(|| {
-        let name = name.get("the name of the counter")?;
-        let found = observer.with(|o| o.info())?.counter(name);
-        let absent = || {
-            Failure::new(
-                crate::status::TCASM_NOT_FOUND,
-                format!("no counter {name:?}"),
-            )
-        };
-        value.set(found.ok_or_else(absent)?);
-        Ok(())
     })
 }

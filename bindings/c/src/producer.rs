@@ -13,7 +13,7 @@ use crate::options::{Options, builder};
 use crate::publish::Last;
 use crate::status::{Failure, TCASM_NOT_FOUND};
 use crate::waiting::Turns;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use tcasm_core::field::{DType, FieldDesc, Kind};
 use tcasm_producer::{AnyBuffer, Captured};
 
@@ -174,6 +174,23 @@ pub extern "C" fn tcasm_set_len(producer: Handle<Producer>, name: Text, len: usi
     call(|| {
         let name = name.get("the name of the field or mesh")?;
         producer.with(|p| p.set_len(name, len))
+    })
+}
+
+/// Sets several lengths at once, of fields or meshes. Each is exactly the given one, so they must
+/// fit each other where they belong to one mesh. After an error all lengths are as they were.
+#[unsafe(no_mangle)]
+pub extern "C" fn tcasm_set_lens(
+    producer: Handle<Producer>,
+    names: List<*const c_char>,
+    lens: List<usize>,
+    count: Count,
+) -> c_int {
+    call(|| {
+        let names = names.texts(&count, "the list of names")?;
+        let lens = lens.get(&count, "the list of lengths")?;
+        let lens: Vec<(&str, usize)> = names.into_iter().zip(lens.iter().copied()).collect();
+        producer.with(|p| p.set_lens(&lens))
     })
 }
 

@@ -222,7 +222,14 @@ statuses! {
         observer::GroupError::NotFound { .. } => TCASM_REGION_NOT_FOUND,
         observer::GroupError::Name(_) => TCASM_INVALID_ARGUMENT,
         observer::GroupError::NotReady { .. } => TCASM_NOT_READY,
+        observer::GroupError::Absent { .. } => TCASM_NOT_READY,
+        observer::GroupError::OtherRun { .. } => TCASM_NOT_READY,
         observer::GroupError::EndOfStream { .. } => TCASM_END_OF_STREAM,
+        observer::GroupError::Lost { .. } => TCASM_PRODUCER_LOST,
+        observer::GroupError::NoAgent { .. } => TCASM_REGION_NOT_FOUND,
+        observer::GroupError::NotAgreed { .. } => TCASM_NOT_READY,
+        observer::GroupError::AgentGone { .. } => TCASM_PRODUCER_LOST,
+        observer::GroupError::AgreedGone { .. } => TCASM_VERSION_GONE,
     }
     observer::GlobalArrayError, or TCASM_OTHER_ERROR {
         observer::GlobalArrayError::NoField { .. } => TCASM_NOT_FOUND,

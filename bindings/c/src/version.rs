@@ -1,33 +1,24 @@
 //! Pinned versions.
 
-use crate::array::{padded, tcasm_array};
+use crate::array::tcasm_array;
 use crate::attrs::{Attrs, Texts};
-use crate::border::{Count, Fill, Growing, List, Out, Plain, Sized, Text};
+use crate::border::{Growing, Out, Plain, Sized, Text};
 use crate::call::call;
 use crate::handles::{Handle, give, object};
-use crate::source::{Memory, Source};
+use crate::mapping::Views;
+use crate::source::Source;
 use crate::status::{Failure, TCASM_LOST, TCASM_NOT_FOUND};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::ffi::{c_char, c_int, c_void};
-use std::ops::Range;
-use tcasm_core::field::{FieldDesc, FieldTable, Kind};
+use std::ffi::{c_char, c_int};
+use tcasm_core::field::{FieldDesc, FieldTable};
 
 /// A pinned version, and what is mapped of it. Threads may share it.
 pub struct Version {
-    source: Box<dyn Source>,
-    /// The fields that are mapped whole, and all parts.
-    memory: Mutex<Mapped>,
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) memory: Mutex<Views>,
     texts: Texts,
 }
 object!(Version, "version", 7);
-
-#[derive(Default)]
-struct Mapped {
-    whole: BTreeMap<String, Memory>,
-    parts: Vec<Memory>,
-}
 
 impl Version {
     /// Returns the object of C for a version.
@@ -55,7 +46,8 @@ impl Version {
         self.texts.pointer(text)
     }
 
-    fn field(&self, name: &str) -> Result<&FieldDesc, Failure> {
+    /// Returns the description of a field that the version has values of.
+    pub(crate) fn field(&self, name: &str) -> Result<&FieldDesc, Failure> {
         let fields = &self.table().fields;
         let found = fields.iter().find(|field| field.name == name);
         found.ok_or_else(|| {
@@ -164,134 +156,6 @@ pub extern "C" fn tcasm_layout_of(
     })
 }
 
-/// Maps a field whole, and stores its address and layout. The memory is read-only, and is valid
-/// until the version is released. Mapping a field again costs nothing.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_array_of(
-    version: Handle<Version>,
-    name: Text,
-    array: Sized<tcasm_array>,
-) -> c_int {
-    call(|| {
-        array.check("tcasm_array")?;
-        let version = version.get()?;
-        let name = name.get("the name of the field")?;
-        let desc = version.field(name)?;
-        let mut mapped = version.memory.lock();
-        let whole = match mapped.whole.entry(name.to_owned()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(version.source.bring(name, None)?),
-        };
-        let told = tcasm_array::new(desc, address(whole.address))?;
-        array.set(&told, "tcasm_array")
-    })
-}
-
-/// Maps a part of a field: for each of its dimensions without that of components, the first index
-/// and the number of indices, ghost layers included. The memory is read-only, and is valid until
-/// the version is released. Use the strides of the array: rows of a part are not contiguous.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_part_of(
-    version: Handle<Version>,
-    name: Text,
-    rank: Count,
-    first: List<usize>,
-    count: List<usize>,
-    array: Sized<tcasm_array>,
-) -> c_int {
-    call(|| {
-        array.check("tcasm_array")?;
-        let version = version.get()?;
-        let name = name.get("the name of the field")?;
-        let first = first.get(&rank, "the list of first indices")?;
-        let count = count.get(&rank, "the list of counts")?;
-        let ranges = ranges(first, count)?;
-        let part = part(&version, name, &ranges)?;
-        array.set(&part, "tcasm_array")
-    })
-}
-
-/// Returns the ranges of indices of a part.
-pub fn ranges(first: &[usize], count: &[usize]) -> Result<Vec<Range<usize>>, Failure> {
-    let range = |(first, count): (&usize, &usize)| match first.checked_add(*count) {
-        Some(end) => Ok(*first..end),
-        None => Err(Failure::argument(format!(
-            "{count} indices from {first} on are no range"
-        ))),
-    };
-    first.iter().zip(count).map(range).collect()
-}
-
-/// Maps a part of a field, and describes it.
-fn part(version: &Version, name: &str, ranges: &[Range<usize>]) -> Result<tcasm_array, Failure> {
-    let desc = version.field(name)?;
-    if desc.kind != Kind::Array {
-        let text = format!("field {name:?} has structures: map it whole");
-        return Err(Failure::argument(text));
-    }
-    let memory = version.source.bring(name, Some(ranges))?;
-    let whole = tcasm_array::new(desc, std::ptr::null_mut())?;
-    let offset = ranges
-        .iter()
-        .zip(whole.strides)
-        .map(|(r, stride)| r.start * stride);
-    let at = memory.address + offset.sum::<usize>();
-    version.memory.lock().parts.push(memory);
-    Ok(cut(whole, ranges, at, desc.dtype.size()))
-}
-
-/// Returns the array of the part of `whole` that begins at address `at`. `item` is the size of an
-/// element.
-fn cut(whole: tcasm_array, ranges: &[Range<usize>], at: usize, item: usize) -> tcasm_array {
-    let mut shape = whole.shape;
-    for (extent, range) in shape.iter_mut().zip(ranges) {
-        *extent = range.len();
-    }
-    let rank = whole.rank as usize;
-    let empty = shape[..rank].contains(&0);
-    let last = shape.iter().zip(whole.strides).take(rank);
-    let last: usize = last.map(|(n, stride)| n.saturating_sub(1) * stride).sum();
-    tcasm_array {
-        data: match empty {
-            true => std::ptr::null_mut(),
-            false => address(at),
-        },
-        bytes: match empty {
-            true => 0,
-            false => last + item,
-        },
-        shape,
-        ghosts: padded(&[]),
-        global_shape: padded(&[]),
-        global_offset: padded(&[]),
-        capacity: 0,
-        ..whole
-    }
-}
-
-fn address(at: usize) -> *mut c_void {
-    std::ptr::without_provenance_mut(at)
-}
-
-/// Copies `bytes` bytes of a field, from byte `offset` on, without mapping anything.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_read(
-    version: Handle<Version>,
-    name: Text,
-    offset: u64,
-    to: Fill<u8>,
-    bytes: Count,
-) -> c_int {
-    let mut to = to;
-    call(|| {
-        let version = version.get()?;
-        let name = name.get("the name of the field")?;
-        version.field(name)?;
-        let to = to.cleared(&bytes, "the place for the bytes")?;
-        version.source.copy(name, offset, to)
-    })
-}
-
 /// Makes a list of the attributes of field `name`, or of the region if `name` is null.
 /// `tcasm_attrs_free` ends it.
 #[unsafe(no_mangle)]
@@ -331,35 +195,6 @@ pub extern "C" fn tcasm_field_text(
             _ => return Err(Failure::argument(format!("{option} is no text of a field"))),
         };
         text.set(version.texts.pointer(found));
-        Ok(())
-    })
-}
-
-/// Stores how many pages differ between two versions of a region, and the names of the fields that
-/// have them: as many as there is room for. `count` is the number of all such fields. The names are
-/// valid until `version` is released.
-#[unsafe(no_mangle)]
-pub extern "C" fn tcasm_changes(
-    version: Handle<Version>,
-    older: Handle<Version>,
-    pages: Out<u64>,
-    names: Fill<*const c_char>,
-    room: Count,
-    count: Out<usize>,
-) -> c_int {
-    call(|| {
-        let (version, older) = (version.get()?, older.get()?);
-        let changes = version
-            .live()?
-            .changes_since(older.live()?)
-            .map_err(Failure::other)?;
-        let fields = changes
-            .fields
-            .iter()
-            .map(|name| version.texts.pointer(name));
-        let fields: Vec<_> = fields.collect();
-        count.set(names.set(&room, &fields, "the place for the names")?);
-        pages.set(changes.pages.len() as u64);
         Ok(())
     })
 }

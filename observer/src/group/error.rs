@@ -177,6 +177,17 @@ pub enum GroupError {
     },
 }
 
+impl GroupError {
+    /// Returns true if there is no version yet, and waiting longer can help: ranks have no region
+    /// or no newer version yet, or begin another run one after the other.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            GroupError::NotReady { .. } | GroupError::Absent { .. } | GroupError::OtherRun { .. }
+        )
+    }
+}
+
 fn listed(newest: &[(u32, Option<u64>)]) -> String {
     let text = |(rank, step): &(u32, Option<u64>)| match step {
         Some(step) => format!("{rank}: {step}"),

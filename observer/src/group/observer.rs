@@ -103,7 +103,7 @@ impl GroupObserver {
             let last = self.members.last()?;
             let why = match self.newer() {
                 Ok(version) => return Ok(version),
-                Err(error) if !may_pass(&error) => return Err(error),
+                Err(error) if !error.may_pass() => return Err(error),
                 Err(error) => error,
             };
             let left = deadline.saturating_duration_since(Instant::now());
@@ -155,14 +155,6 @@ impl GroupObserver {
         }
         Ok(None)
     }
-}
-
-/// Returns true if the reason why there is no version may pass without an end of a rank.
-fn may_pass(error: &GroupError) -> bool {
-    matches!(
-        error,
-        GroupError::NotReady { .. } | GroupError::Absent { .. } | GroupError::OtherRun { .. }
-    )
 }
 
 impl std::fmt::Debug for GroupObserver {

@@ -10,7 +10,7 @@ use crate::table::{FieldInfo, Memory};
 use ndarray::Ix1;
 use std::marker::PhantomData;
 use std::ops::Range;
-use tcasm_core::field::FieldDesc;
+use tcasm_core::field::{DType, FieldDesc};
 
 /// How the content of a field gets into versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,13 @@ impl Producer {
     pub fn any_buffer_like(&mut self, name: &str) -> Result<AnyBuffer, DefineError> {
         let like = self.bound(name)?.typed();
         let buffer = self.buffer_like(like)?.buffer;
+        Ok(self.untyped(buffer))
+    }
+
+    /// Returns a scratch buffer: see [`Producer::scratch`]. It is filled with zeros.
+    pub fn any_scratch(&mut self, dtype: DType, shape: &[usize]) -> Result<AnyBuffer, DefineError> {
+        let desc = FieldDesc::new("scratch", dtype, shape);
+        let buffer = self.allocate(&desc, Want::Scratch)?;
         Ok(self.untyped(buffer))
     }
 

@@ -1,9 +1,12 @@
 /* Blocks of global arrays, put together from the ranks of a group. */
 #include "check.h"
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { NX = 4, NY = 3 };
 
-static tcasm_producer *ranks[2];
+static tcasm_producer *ranks[2], *late[2];
 static tcasm_group_observer *group;
 
 /* Rank r has the columns 2 * r and 2 * r + 1 of an array of NY rows, with one ghost layer at each
@@ -96,6 +99,146 @@ static void steps_are_found_by_their_numbers(void)
     FAILS(TCASM_VERSION_GONE, tcasm_group_at(group, 3, &version));
 }
 
+/* Fields without a place in a global array are put one behind the other. */
+static void fields_of_all_ranks_are_concatenated(const char *name)
+{
+    tcasm_producer *own[2];
+    tcasm_group_observer *lists;
+    tcasm_group_version *version;
+    tcasm_array array = TCASM_INIT(tcasm_array);
+    size_t first[] = {0, 0}, count[] = {5, 2};
+    int32_t values[5][2], columns[2][5];
+    char own_name[100];
+    snprintf(own_name, sizeof own_name, "%s-lists", name);
+    for (uint32_t r = 0; r < 2; r++) {
+        tcasm_options *options;
+        size_t shape[] = {2 + r, 2};
+        void *data;
+        OK(tcasm_options_new(&options));
+        OK(tcasm_options_set_group(options, r, 2, 2, NULL));
+        OK(tcasm_create(own_name, 1 << 20, options, &own[r]));
+        OK(tcasm_options_free(options));
+        OK(tcasm_add_field(own[r], "list", TCASM_I32, 2, shape, NULL, &data));
+        for (size_t i = 0; i < 2 * (2 + r); i++)
+            ((int32_t *)data)[i] = (int32_t)(i + 4 * r);
+        OK(tcasm_publish(own[r], 1, 0.0));
+    }
+    OK(tcasm_group_attach(own_name, &lists));
+    OK(tcasm_group_wait_newer(lists, 5.0, &version));
+    OK(tcasm_concatenated_of(version, "list", &array));
+    CHECK(array.rank == 2 && array.shape[0] == 5 && array.shape[1] == 2 && array.data == NULL);
+    CHECK(array.dtype == TCASM_I32);
+    OK(tcasm_concatenated_read(version, "list", 2, first, count, TCASM_ORDER_C, (uint8_t *)values,
+                               sizeof values));
+    OK(tcasm_concatenated_read(version, "list", 2, first, count, TCASM_ORDER_F,
+                               (uint8_t *)columns, sizeof columns));
+    for (int i = 0; i < 10; i++)
+        CHECK(values[i / 2][i % 2] == i && columns[i % 2][i / 2] == i);
+    /* A part that lies in both. */
+    first[0] = 1, count[0] = 2;
+    OK(tcasm_concatenated_read(version, "list", 2, first, count, TCASM_ORDER_C, (uint8_t *)values,
+                               2 * sizeof *values));
+    CHECK(values[0][0] == 2 && values[1][1] == 5);
+    FAILS(TCASM_OTHER_ERROR, tcasm_global_of(version, "list", &array));
+    FAILS(TCASM_NOT_FOUND, tcasm_concatenated_of(version, "absent", &array));
+    OK(tcasm_group_release(version));
+    OK(tcasm_group_detach(lists));
+    OK(tcasm_close(own[0]));
+    OK(tcasm_close(own[1]));
+}
+
+/* Creates the second rank of a group after some time. */
+static void *comes_later(void *name)
+{
+    tcasm_options *options;
+    size_t shape[] = {1};
+    usleep(300000);
+    OK(tcasm_options_new(&options));
+    OK(tcasm_options_set_group(options, 1, 2, 2, NULL));
+    OK(tcasm_create(name, 1 << 20, options, &late[1]));
+    OK(tcasm_options_free(options));
+    OK(tcasm_add_field(late[1], "x", TCASM_F64, 1, shape, NULL, NULL));
+    OK(tcasm_publish(late[1], 1, 0.0));
+    return NULL;
+}
+
+static void ranks_that_have_no_region_yet_are_waited_for(const char *name)
+{
+    tcasm_options *options;
+    tcasm_group_observer *waiting;
+    tcasm_group_version *version;
+    size_t shape[] = {1};
+    char own_name[100];
+    pthread_t thread;
+    struct timespec before, after;
+    snprintf(own_name, sizeof own_name, "%s-late", name);
+    OK(tcasm_options_new(&options));
+    OK(tcasm_options_set_group(options, 0, 2, 2, NULL));
+    OK(tcasm_create(own_name, 1 << 20, options, &late[0]));
+    OK(tcasm_options_free(options));
+    OK(tcasm_add_field(late[0], "x", TCASM_F64, 1, shape, NULL, NULL));
+    OK(tcasm_publish(late[0], 1, 0.0));
+    OK(tcasm_group_attach(own_name, &waiting));
+    FAILS(TCASM_NOT_READY, tcasm_group_latest(waiting, &version));
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &before) == 0);
+    FAILS(TCASM_NOT_READY, tcasm_group_wait_newer(waiting, 0.2, &version));
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &after) == 0);
+    CHECK(1e9 * (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) >=
+          0.2e9);
+    CHECK(pthread_create(&thread, NULL, comes_later, own_name) == 0);
+    OK(tcasm_group_wait_newer(waiting, 20.0, &version));
+    CHECK(pthread_join(thread, NULL) == 0);
+    OK(tcasm_group_release(version));
+    OK(tcasm_group_detach(waiting));
+    OK(tcasm_close(late[0]));
+    OK(tcasm_close(late[1]));
+}
+
+static void the_run_and_its_end_are_known(void)
+{
+    tcasm_group_version *version;
+    const char *run;
+    size_t attached, closed, lost;
+    OK(tcasm_group_latest(group, &version));
+    OK(tcasm_group_run(version, &run));
+    CHECK(strcmp(run, "run 1") == 0);
+    OK(tcasm_group_release(version));
+    OK(tcasm_group_ends(group, &attached, &closed, &lost));
+    CHECK(attached == 2 && closed == 0 && lost == 0);
+    OK(tcasm_close(ranks[1]));
+    OK(tcasm_group_ends(group, &attached, &closed, &lost));
+    CHECK(attached == 2 && closed == 1 && lost == 0);
+}
+
+/* The agent of a host publishes a region like this one. */
+static void agreed_steps_are_those_of_the_agent(const char *name)
+{
+    tcasm_group_version *version;
+    tcasm_producer *agent;
+    tcasm_attrs *attrs;
+    char own_name[100];
+    uint64_t step;
+    FAILS(TCASM_REGION_NOT_FOUND, tcasm_group_agreed(group, &version));
+    OK(tcasm_attrs_new(&attrs));
+    OK(tcasm_attrs_set_text(attrs, "group", name));
+    OK(tcasm_attrs_set_text(attrs, "run", "run 1"));
+    OK(tcasm_attrs_set_int(attrs, "ranks", 2));
+    OK(tcasm_attrs_set_int(attrs, "agents", 1));
+    OK(tcasm_attrs_set_int(attrs, "newest", 2));
+    snprintf(own_name, sizeof own_name, "%s.group", name);
+    OK(tcasm_create(own_name, 1 << 20, NULL, &agent));
+    OK(tcasm_set_attrs(agent, attrs));
+    OK(tcasm_attrs_free(attrs));
+    FAILS(TCASM_NOT_READY, tcasm_group_agreed(group, &version));
+    OK(tcasm_publish(agent, 1, 0.25));
+    OK(tcasm_wait_visible(agent, 10.0));
+    OK(tcasm_group_agreed(group, &version));
+    OK(tcasm_group_stamp(version, &step, NULL, NULL));
+    CHECK(step == 1);
+    OK(tcasm_group_release(version));
+    OK(tcasm_close(agent));
+}
+
 int main(int argc, char **argv)
 {
     tcasm_options *options;
@@ -105,6 +248,10 @@ int main(int argc, char **argv)
     OK(tcasm_group_attach(argv[1], &group));
     blocks_make_a_whole();
     steps_are_found_by_their_numbers();
+    agreed_steps_are_those_of_the_agent(argv[1]);
+    the_run_and_its_end_are_known();
+    fields_of_all_ranks_are_concatenated(argv[1]);
+    ranks_that_have_no_region_yet_are_waited_for(argv[1]);
     OK(tcasm_options_new(&options));
     setenv("TCASM_RANK", "5", 1);
     setenv("TCASM_RANKS", "many", 1);
@@ -117,6 +264,5 @@ int main(int argc, char **argv)
     OK(tcasm_options_free(options));
     OK(tcasm_group_detach(group));
     OK(tcasm_close(ranks[0]));
-    OK(tcasm_close(ranks[1]));
     return 0;
 }

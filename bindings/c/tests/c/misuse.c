@@ -197,6 +197,8 @@ static void structures_can_grow(void)
     GROWS(tcasm_array, 832, tcasm_live(own, "a", (tcasm_array *)&grown));
     GROWS(tcasm_receipt, 56, tcasm_last_receipt(own, (tcasm_receipt *)&grown));
     GROWS(tcasm_info, 80, tcasm_region_info(other, (tcasm_info *)&grown));
+    GROWS(tcasm_view_stats, 48, tcasm_observer_stats(other, (tcasm_view_stats *)&grown));
+    GROWS(tcasm_publish_stats, 176, tcasm_producer_stats(own, (tcasm_publish_stats *)&grown));
     GROWS(tcasm_stamp, 40, tcasm_version_stamp(version, (tcasm_stamp *)&grown));
     GROWS(tcasm_mesh, 184, tcasm_mesh_at(version, 0, (tcasm_mesh *)&grown));
     GROWS(tcasm_declaration, 32, tcasm_describe(peer, &cookie, (tcasm_declaration *)&grown));
