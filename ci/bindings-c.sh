@@ -22,6 +22,7 @@ main() {
     # Not before: build scripts of cargo ask for it, and run again when it changes.
     export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
     check_symbols
+    check_random_calls
     run_tests shared
     run_tests static
     run_tests address -fsanitize=address,undefined
@@ -57,6 +58,15 @@ $other"
     ! readelf -d "$prefix/lib/libtcasm.so" | grep -qi 'NEEDED.*hdf5' || stop "libtcasm.so needs HDF5"
     readelf -d "$prefix/lib/libtcasm_files.so" | grep -qi 'NEEDED.*hdf5' ||
         stop "libtcasm_files.so does not need HDF5, which this check would see"
+}
+
+# The test with random calls knows each function of the library, so that a new one is not forgotten.
+check_random_calls() {
+    local missing
+    missing=$(comm -23 <(sed -n 's/^ *\(tcasm_[a-z_]*\);$/\1/p' bindings/c/tcasm.map | sort) \
+        <(sed -n 's/^CALL(\(tcasm_[a-z_]*\))$/\1/p' bindings/c/tests/c/random_*.h | sort))
+    [ -z "$missing" ] || stop "add random calls of these functions to bindings/c/tests/c/random_*.h:
+$missing"
 }
 
 # run_tests NAME FLAGS...: builds and runs each program of the tests.

@@ -26,7 +26,7 @@ main() {
         random_bytes
     else
         build
-        fuzz c_interface 1024
+        fuzz c_interface 2048
         fuzz hostbuffer 512
         fuzz index_reader 8192
         fuzz messages 256
