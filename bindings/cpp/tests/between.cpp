@@ -1,7 +1,9 @@
-// Transfers and host buffers in C++, each with a forked process at the other end.
+// Transfers, host buffers and ranks in C++, each with a forked process at the other end.
 
 #include <tcasm.hpp>
 
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -138,6 +140,45 @@ void host_buffers(const std::string& name) {
           "a section that is not there");
 }
 
+// A rank that is killed is lost, and one that ends has closed its region.
+void ends_of_ranks(const std::string& name) {
+    const auto rank = [&](std::uint32_t number) {
+        tcasm::producer run(name, 1 << 20, tcasm::options().group(number, 2, 2, "run 1"));
+        check(static_cast<bool>(run.publish(1, 0.0)), "nothing was published");
+        return run;
+    };
+    int ready[2];
+    char byte = 0;
+    check(pipe(ready) == 0, "a pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+        try {
+            const auto run = rank(1);
+            check(write(ready[1], "x", 1) == 1, "the pipe");
+            for (;;) {
+                pause();
+            }
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "between: %s\n", error.what());
+            _exit(1);
+        }
+    }
+    close(ready[1]);
+    auto own = rank(0);
+    check(read(ready[0], &byte, 1) == 1, "the other process failed");
+    close(ready[0]);
+    const tcasm::group_observer group(name);
+    check(group.wait_newer(tcasm::seconds(10.0)).run() == "run 1", "the run");
+    check(group.ends() == tcasm::group_ends{2, 0, 0}, "two ranks that publish");
+    check(kill(child, SIGKILL) == 0 && waitpid(child, nullptr, 0) == child, "the other process");
+    check(group.ends() == tcasm::group_ends{2, 0, 1}, "a rank that was killed");
+    check(fails(tcasm::status_code::producer_lost,
+                [&] { (void)group.wait_newer(tcasm::seconds(10.0)); }),
+          "a step that a killed rank does not have");
+    own.close();
+    check(group.ends() == tcasm::group_ends{2, 1, 1}, "a rank that has ended");
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -145,6 +186,7 @@ int main(int argc, char** argv) {
     try {
         transfers(argv[1]);
         host_buffers(argv[1]);
+        ends_of_ranks(argv[1] + std::string("-ranks"));
     } catch (const tcasm::error& error) {
         std::fprintf(stderr, "between: %s\n", error.what());
         return 1;

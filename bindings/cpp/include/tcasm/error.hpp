@@ -5,6 +5,7 @@
 
 #include <tcasm.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -89,6 +90,19 @@ inline void check(int status) {
     if (status != TCASM_OK) {
         raise(static_cast<status_code>(status), tcasm_last_error());
     }
+}
+
+/// Fills a list of unknown length. `call` gets the room for values and the place for the number of
+/// all, and returns a status. It is repeated until there is room. Returns the number of all.
+template <class Call>
+std::size_t fill(Call call) {
+    std::size_t count = 64;
+    std::size_t room = 0;
+    do {
+        room = count;
+        check(call(room, &count));
+    } while (count > room);
+    return count;
 }
 
 } // namespace detail

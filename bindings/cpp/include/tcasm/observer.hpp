@@ -15,6 +15,14 @@
 
 namespace tcasm {
 
+/// An observer as the producer of its region sees it: its process, its user, and the number of
+/// versions that it holds.
+struct attachment {
+    std::uint64_t pid;
+    std::uint64_t uid;
+    std::size_t pins;
+};
+
 /// An attachment to a region. Its end detaches. Versions that it returned stay. Threads may share
 /// it.
 class observer {
@@ -64,18 +72,13 @@ public:
     /// Returns the first and the last numbers of the ranges that were left out since
     /// `every_version`.
     [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> missed() const {
-        std::vector<std::uint64_t> firsts(16);
-        std::vector<std::uint64_t> lasts(16);
-        std::size_t count = 0;
-        for (;;) {
-            const std::size_t room = firsts.size();
-            detail::check(tcasm_missed(get(), firsts.data(), lasts.data(), room, &count));
-            if (count <= room) {
-                break;
-            }
-            firsts.resize(count);
-            lasts.resize(count);
-        }
+        std::vector<std::uint64_t> firsts;
+        std::vector<std::uint64_t> lasts;
+        const auto count = detail::fill([&](std::size_t room, std::size_t* all) {
+            firsts.resize(room);
+            lasts.resize(room);
+            return tcasm_missed(get(), firsts.data(), lasts.data(), room, all);
+        });
         std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
         for (std::size_t i = 0; i < count; ++i) {
             ranges.emplace_back(firsts[i], lasts[i]);
@@ -91,16 +94,13 @@ public:
     }
     /// Returns the numbers of the versions that are available.
     [[nodiscard]] std::vector<std::uint64_t> available() const {
-        std::vector<std::uint64_t> numbers(64);
-        std::size_t count = 0;
-        for (;;) {
-            detail::check(tcasm_available(get(), numbers.data(), numbers.size(), &count));
-            const bool all = count <= numbers.size();
-            numbers.resize(count);
-            if (all) {
-                return numbers;
-            }
-        }
+        std::vector<std::uint64_t> numbers;
+        const auto count = detail::fill([&](std::size_t room, std::size_t* all) {
+            numbers.resize(room);
+            return tcasm_available(get(), numbers.data(), room, all);
+        });
+        numbers.resize(count);
+        return numbers;
     }
 
     /// Returns the state of the stream.
@@ -127,6 +127,40 @@ public:
         std::uint64_t value = 0;
         detail::check(tcasm_counter(get(), name.c_str(), &value));
         return value;
+    }
+    /// Returns what the mapped versions of this observer take of this process.
+    [[nodiscard]] tcasm_view_stats stats() const {
+        auto taken = sized<tcasm_view_stats>();
+        detail::check(tcasm_observer_stats(get(), &taken));
+        return taken;
+    }
+
+    /// Returns the observers that are attached to the region, as its producer sees them.
+    [[nodiscard]] std::vector<attachment> observers() const {
+        std::vector<std::uint64_t> pids;
+        std::vector<std::uint64_t> uids;
+        std::vector<std::size_t> pins;
+        const auto count = detail::fill([&](std::size_t room, std::size_t* all) {
+            pids.resize(room);
+            uids.resize(room);
+            pins.resize(room);
+            return tcasm_observers(get(), pids.data(), uids.data(), pins.data(), room, all);
+        });
+        std::vector<attachment> attached;
+        for (std::size_t i = 0; i < count; ++i) {
+            attached.push_back({pids[i], uids[i], pins[i]});
+        }
+        return attached;
+    }
+    /// Returns the numbers of the versions that the observers of a process hold, ascending.
+    [[nodiscard]] std::vector<std::uint64_t> pinned(std::uint64_t pid) const {
+        std::vector<std::uint64_t> numbers;
+        const auto count = detail::fill([&](std::size_t room, std::size_t* all) {
+            numbers.resize(room);
+            return tcasm_pinned(get(), pid, numbers.data(), room, all);
+        });
+        numbers.resize(count);
+        return numbers;
     }
 
     /// Goes through the versions, oldest first, until the end of the stream. It holds each until it

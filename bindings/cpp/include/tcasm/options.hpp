@@ -22,6 +22,21 @@ enum class capture : int {
     deferred = TCASM_CAPTURE_DEFERRED,
 };
 
+/// How stores to fields are noticed. `tcasm doctor` says which of these work on a machine.
+enum class tracker : int {
+    uffd_async = TCASM_TRACKER_UFFD_ASYNC,
+    cow = TCASM_TRACKER_COW,
+    compare = TCASM_TRACKER_COMPARE,
+};
+
+/// The huge pages that fields may consist of: none, the kernel's own, or those that an
+/// administrator has reserved.
+enum class huge_pages : int {
+    off = TCASM_HUGE_PAGES_OFF,
+    transparent = TCASM_HUGE_PAGES_TRANSPARENT,
+    reserved = TCASM_HUGE_PAGES_RESERVED,
+};
+
 /// The options of regions: `tcasm::options().versions(4).history(2)`. tcasm.h says what they mean.
 class options {
 public:
@@ -44,6 +59,34 @@ public:
     options& base(std::int64_t address) { return set(TCASM_BASE, address); }
     options& copiers(std::int64_t n) { return set(TCASM_COPIERS, n); }
     options& allow_everyone(bool on = true) { return set(TCASM_ALLOW_EVERYONE, on); }
+    options& tracker(tcasm::tracker kind) {
+        return set(TCASM_TRACKER, static_cast<std::int64_t>(kind));
+    }
+    /// Memory that is not written for a while exists once, for the program and the versions.
+    options& shared_backing(bool on) { return set(TCASM_SHARED_BACKING, on); }
+    options& huge_pages(tcasm::huge_pages pages) {
+        return set(TCASM_HUGE_PAGES, static_cast<std::int64_t>(pages));
+    }
+    /// The nice value of the threads that copy.
+    options& copier_nice(std::int64_t nice) { return set(TCASM_COPIER_NICE, nice); }
+    /// The processors that the threads that copy run on.
+    options& copier_affinity(const std::vector<std::size_t>& processors) {
+        detail::check(
+            tcasm_options_set_copier_affinity(get(), processors.data(), processors.size()));
+        return *this;
+    }
+    /// Stores to a published field that is handed over are a SIGSEGV, and elements that a rewriting
+    /// leaves out are bytes of 0xFF.
+    options& check_hand_over(bool on = true) { return set(TCASM_CHECK_HAND_OVER, on); }
+    /// Steps that are multiples of this have room for two versions, which others do not use. If the
+    /// last capture still runs then, publish waits for its end.
+    options& reserve_for_every(std::int64_t steps) { return set(TCASM_RESERVE_FOR_EVERY, steps); }
+
+    /// Lets these users observe, by their numbers, besides the user of the producer and root.
+    options& allow_users(const std::vector<std::uint32_t>& users) {
+        detail::check(tcasm_options_allow_users(get(), users.data(), users.size()));
+        return *this;
+    }
 
     /// Does the same with what the launcher of this process tells: see docs/jobs.md.
     options& group_from_env() {

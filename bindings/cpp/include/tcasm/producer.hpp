@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tcasm {
@@ -151,6 +152,15 @@ public:
         return array_view<T>(layout(name));
     }
 
+    /// Returns memory of the region that no version ever has: zeros, without gaps, with the last
+    /// index varying fastest. It lives as long as the region.
+    template <element T>
+    [[nodiscard]] array_view<T> scratch(const shape& extents) {
+        void* data = nullptr;
+        detail::check(tcasm_scratch(get(), dtype_of<T>, extents.size(), extents.data(), &data));
+        return array_view<T>(dense(dtype_of<T>, sizeof(T), extents, data));
+    }
+
     /// Publishes the fields as they are now. If there is no room the receipt is false.
     receipt publish(std::uint64_t step, double time) {
         return receipt_of(tcasm_publish(get(), step, time));
@@ -173,6 +183,17 @@ public:
     void set_len(const std::string& name, std::size_t len) {
         detail::check(tcasm_set_len(get(), name.c_str(), len));
     }
+    /// Sets several lengths at once, by the names of fields or meshes. Each is exactly the one that
+    /// is given. If one cannot be, all stay as they are.
+    void set_lens(const std::vector<std::pair<std::string, std::size_t>>& lens) {
+        std::vector<const char*> names;
+        std::vector<std::size_t> numbers;
+        for (const auto& [name, len] : lens) {
+            names.push_back(name.c_str());
+            numbers.push_back(len);
+        }
+        detail::check(tcasm_set_lens(get(), names.data(), numbers.data(), names.size()));
+    }
     [[nodiscard]] std::size_t len(const std::string& name) const {
         std::size_t len = 0;
         detail::check(tcasm_len(get(), name.c_str(), &len));
@@ -192,6 +213,20 @@ public:
         std::uint64_t bytes = 0;
         detail::check(tcasm_trim(get(), &bytes));
         return bytes;
+    }
+
+    /// Returns what publish has done so far, and how long it took.
+    [[nodiscard]] tcasm_publish_stats stats() const {
+        auto counted = sized<tcasm_publish_stats>();
+        detail::check(tcasm_producer_stats(get(), &counted));
+        return counted;
+    }
+    /// Tells the observers of a process to leave: they get no more versions. Returns how many there
+    /// were. Versions that they hold stay until they let go of them.
+    std::size_t revoke(std::uint64_t pid) {
+        std::size_t count = 0;
+        detail::check(tcasm_revoke_observer(get(), pid, &count));
+        return count;
     }
 
     /// Adds a uniform mesh: points, origin and spacing along x, y and z.
@@ -273,6 +308,24 @@ private:
     [[nodiscard]] tcasm_array layout(const std::string& name) const {
         auto array = sized<tcasm_array>();
         detail::check(tcasm_live(get(), name.c_str(), &array));
+        return array;
+    }
+
+    /// Describes an array without gaps, whose last index varies fastest.
+    static tcasm_array dense(int dtype, std::size_t item, const shape& extents, void* data) {
+        auto array = sized<tcasm_array>();
+        array.data = data;
+        array.bytes = item;
+        array.dtype = dtype;
+        array.rank = static_cast<int>(extents.size());
+        array.components = 1;
+        array.order = TCASM_ORDER_C;
+        array.centring = TCASM_ON_POINTS;
+        for (std::size_t axis = extents.size(); axis-- > 0;) {
+            array.shape[axis] = extents[axis];
+            array.strides[axis] = array.bytes;
+            array.bytes *= extents[axis];
+        }
         return array;
     }
 

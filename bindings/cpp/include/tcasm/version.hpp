@@ -23,6 +23,14 @@ struct changes {
     std::vector<std::string> fields;
 };
 
+/// Some bytes of a field: the place of the first one in the field, and their number.
+struct byte_range {
+    std::uint64_t offset;
+    std::uint64_t length;
+
+    friend bool operator==(const byte_range&, const byte_range&) = default;
+};
+
 /// A pinned version: its values never change. Its end lets go of it, and unmaps its arrays.
 class version {
 public:
@@ -134,13 +142,30 @@ public:
 
     /// Returns what differs from an older version of the region.
     [[nodiscard]] changes changes_since(const version& older) const {
-        std::size_t count = fields().size();
-        std::vector<const char*> names(count);
-        changes found{};
-        detail::check(tcasm_changes(get(), older.get(), &found.pages, names.data(), names.size(),
-                                    &count));
-        found.fields.assign(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count));
-        return found;
+        return changes_from(older.get());
+    }
+    /// Returns what differs from the version before this one, which may be gone.
+    [[nodiscard]] changes changes_since() const { return changes_from(nullptr); }
+
+    /// Returns the bytes of a field that may differ from an older version: whole pages, cut to the
+    /// field, ascending, with gaps between them. These are all bytes if the field is new, lies
+    /// elsewhere or has another length.
+    [[nodiscard]] std::vector<byte_range> changed_ranges(const std::string& name,
+                                                         const version& older) const {
+        return ranges_from(older.get(), name);
+    }
+    /// Returns the bytes of a field that may differ from the version before this one.
+    [[nodiscard]] std::vector<byte_range> changed_ranges(const std::string& name) const {
+        return ranges_from(nullptr, name);
+    }
+
+    /// Maps the whole version at the address that the region has in the producer, and returns it:
+    /// pointers in structures work until this version is released. Throws if something else is
+    /// there, such as the producer itself or another version.
+    const void* map_at_base() const {
+        const void* base = nullptr;
+        detail::check(tcasm_map_at_base(get(), &base));
+        return base;
     }
 
     /// Lets go of the version early.
@@ -158,6 +183,33 @@ private:
         tcasm_attrs* raw = nullptr;
         detail::check(tcasm_attrs_of(get(), name, &raw));
         return tcasm::attrs(raw);
+    }
+
+    [[nodiscard]] changes changes_from(tcasm_version* older) const {
+        std::size_t count = fields().size();
+        std::vector<const char*> names(count);
+        changes found{};
+        detail::check(
+            tcasm_changes(get(), older, &found.pages, names.data(), names.size(), &count));
+        found.fields.assign(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count));
+        return found;
+    }
+
+    [[nodiscard]] std::vector<byte_range> ranges_from(tcasm_version* older,
+                                                      const std::string& name) const {
+        std::vector<std::uint64_t> offsets;
+        std::vector<std::uint64_t> lengths;
+        const auto count = detail::fill([&](std::size_t room, std::size_t* all) {
+            offsets.resize(room);
+            lengths.resize(room);
+            return tcasm_changed_ranges(get(), older, name.c_str(), offsets.data(),
+                                        lengths.data(), room, all);
+        });
+        std::vector<byte_range> ranges;
+        for (std::size_t i = 0; i < count; ++i) {
+            ranges.push_back({offsets[i], lengths[i]});
+        }
+        return ranges;
     }
 
     detail::handle<tcasm_version, tcasm_release> handle_;
