@@ -121,7 +121,7 @@ run_observers_in_valgrind() {
 run_others() {
     local name
     # files.f90 needs the other library: ci/bindings-c.sh runs it.
-    for name in host_buffer transfers stream groups; do
+    for name in host_buffer transfers stream counters groups; do
         fortran "bindings/fortran/tests/$name.f90" "$work/$name-fortran" "$@"
         # gfortran does not free what the main program has allocated.
         ASAN_OPTIONS=detect_leaks=0 in_scratch "$work/$name-fortran"
@@ -141,7 +141,7 @@ run_with_flang() {
     }
     mkdir -p "$folder"
     "$flang" -O1 -module-dir "$folder" -c "$work/tcasm.f90" -o "$folder/tcasm.o"
-    for name in host_buffer transfers stream groups; do
+    for name in host_buffer transfers stream counters groups; do
         "$flang" -O1 -I "$folder" "bindings/fortran/tests/$name.f90" "$folder/tcasm.o" \
             -L"$prefix/lib" -ltcasm -Wl,-rpath,"$prefix/lib" -o "$folder/$name"
         in_scratch "$folder/$name"

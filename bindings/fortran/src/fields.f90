@@ -10,9 +10,11 @@ module tcasm_fields
   use tcasm_pinned_versions
   use tcasm_parts
   use tcasm_groups
+  use tcasm_group_arrays
   implicit none
   private
-  public :: tcasm_add_field, tcasm_adopt, tcasm_get, tcasm_get_part, tcasm_global_read
+  public :: tcasm_add_field, tcasm_adopt, tcasm_scratch, tcasm_get, tcasm_get_part
+  public :: tcasm_read_field, tcasm_global_read, tcasm_concatenated_read
 
 contains
 

@@ -5,14 +5,13 @@ module tcasm_groups
   use tcasm_constants
   use tcasm_c
   use tcasm_errors
-  use tcasm_sources
   use tcasm_pinned_versions
   implicit none
   private
   public :: tcasm_group_observer, tcasm_group_version, tcasm_group_attach, tcasm_group_detach
   public :: tcasm_group_latest, tcasm_group_wait_newer, tcasm_group_steps, tcasm_group_at
   public :: tcasm_group_release, tcasm_group_stamp, tcasm_group_ranks, tcasm_group_member
-  public :: tcasm_global_of, tcasm_part, global_part, global_copy
+  public :: tcasm_group_agreed, tcasm_group_ends, tcasm_group_run
 
   !> An attachment to the regions of all ranks on this host.
   type :: tcasm_group_observer
@@ -23,12 +22,6 @@ module tcasm_groups
   type :: tcasm_group_version
     type(c_ptr) :: handle = c_null_ptr
   end type tcasm_group_version
-
-  !> A part of a global array, as the library sees it.
-  type :: tcasm_part
-    integer(c_size_t), allocatable :: begin(:), extents(:)
-    integer :: order = TCASM_ORDER_F
-  end type tcasm_part
 
 contains
 
@@ -77,6 +70,19 @@ contains
     call take(version, found, code, status)
   end subroutine tcasm_group_wait_newer
 
+  !> Gets the newest step that all ranks of the job have, on all hosts. tcasm-agent must run on each
+  !! host. Waits for nobody. Releases what `version` held.
+  subroutine tcasm_group_agreed(group, version, status)
+    type(tcasm_group_observer), intent(in) :: group
+    type(tcasm_group_version), intent(inout) :: version
+    integer, intent(out), optional :: status
+    type(c_ptr) :: found
+    integer(c_int) :: code
+    found = c_null_ptr
+    code = c_group_agreed(group%handle, found)
+    call take(version, found, code, status)
+  end subroutine tcasm_group_agreed
+
   !> Gets a step, if all ranks on this host have it. Releases what `version` held.
   subroutine tcasm_group_at(group, step, version, status)
     type(tcasm_group_observer), intent(in) :: group
@@ -109,6 +115,22 @@ contains
     call report(code, status)
   end subroutine tcasm_group_steps
 
+  !> Gets numbers of ranks: how many are attached, how many of these have closed their regions, and
+  !! how many have died without that.
+  subroutine tcasm_group_ends(group, attached, closed, lost, status)
+    type(tcasm_group_observer), intent(in) :: group
+    integer, intent(out) :: attached, closed, lost
+    integer, intent(out), optional :: status
+    integer(c_size_t) :: all, ended, dead
+    all = 0
+    ended = 0
+    dead = 0
+    call report(c_group_ends(group%handle, all, ended, dead), status)
+    attached = int(all)
+    closed = int(ended)
+    lost = int(dead)
+  end subroutine tcasm_group_ends
+
   !> Lets go of a step in all ranks. Does nothing if there is none.
   subroutine tcasm_group_release(version, status)
     type(tcasm_group_version), intent(inout) :: version
@@ -134,6 +156,19 @@ contains
     call report(c_group_stamp(version%handle, step, time, count), status)
     ranks = count
   end subroutine tcasm_group_stamp
+
+  !> Gets the name of the run that all ranks belong to, which may be empty.
+  subroutine tcasm_group_run(version, run, status)
+    type(tcasm_group_version), intent(in) :: version
+    character(:), allocatable, intent(out) :: run
+    integer, intent(out), optional :: status
+    type(c_ptr) :: text
+    integer(c_int) :: code
+    text = c_null_ptr
+    code = c_group_run(version%handle, text)
+    run = fortran_text(text)
+    call report(code, status)
+  end subroutine tcasm_group_run
 
   !> Gets the ranks that have regions on this host, ascending.
   subroutine tcasm_group_ranks(version, ranks, status)
@@ -171,78 +206,6 @@ contains
     end if
     call report(code, status)
   end subroutine tcasm_group_member
-
-  !> Describes the global array `name`, of which the ranks have blocks, as other languages see it.
-  subroutine tcasm_global_of(version, name, array, status)
-    type(tcasm_group_version), intent(in) :: version
-    character(*), intent(in) :: name
-    type(tcasm_array), intent(out) :: array
-    integer, intent(out), optional :: status
-    array%size = c_sizeof(array)
-    call report(c_global_of(version%handle, c_text(name), array), status)
-  end subroutine tcasm_global_of
-
-  !> Finds the part of a global array that tcasm_global_read is asked for: its extents `n`, in the
-  !! order of Fortran.
-  function global_part(version, name, dtype, unsigned, first, count, n, part) result(code)
-    type(tcasm_group_version), intent(in) :: version
-    character(*), intent(in) :: name
-    integer, intent(in) :: dtype, unsigned
-    class(*), intent(in), optional :: first(:), count(:)
-    integer(int64), intent(out) :: n(:)
-    type(tcasm_part), intent(out) :: part
-    integer(c_int) :: code
-    type(tcasm_array) :: array
-    integer(int64), allocatable :: begin(:), extents(:)
-    integer :: points, vector
-    n = 0
-    array%size = c_sizeof(array)
-    code = c_global_of(version%handle, c_text(name), array)
-    if (code /= TCASM_OK) return
-    if (array%dtype /= dtype .and. array%dtype /= unsigned) then
-      code = refused("array " // trim(name) // " has another type than the result")
-    else if (array%rank /= size(n)) then
-      code = refused("array " // trim(name) // " has another rank than the result")
-    end if
-    if (code /= TCASM_OK) return
-    vector = merge(1, 0, array%components > 1)
-    points = array%rank - vector
-    extents = extents_of(array)
-    if (vector == 1) n(1) = extents(1)
-    allocate (begin(points))
-    begin = 1
-    if (present(first)) code = numbers(first, "the first indices of array " // trim(name), begin)
-    extents = extents(1 + vector:) - begin + 1
-    if (code == TCASM_OK .and. present(count)) code = numbers(count, &
-      "the numbers of indices of array " // trim(name), extents)
-    if (code == TCASM_OK .and. (any(begin < 1) .or. any(extents < 0))) code = refused( &
-      "the part of array " // trim(name) // " begins before 1, or has negative extents")
-    if (code /= TCASM_OK) return
-    n(1 + vector:) = extents
-    part%order = array%order
-    ! In the order of C the dimensions are reversed.
-    if (array%order == TCASM_ORDER_C) then
-      part%begin = begin(points:1:-1) - 1
-      part%extents = extents(points:1:-1)
-    else
-      part%begin = begin - 1
-      part%extents = extents
-    end if
-  end function global_part
-
-  !> Copies the part to `data`, which has room for `bytes` bytes.
-  function global_copy(version, name, part, data, bytes) result(code)
-    type(tcasm_group_version), intent(in) :: version
-    character(*), intent(in) :: name
-    type(tcasm_part), intent(in) :: part
-    type(c_ptr), intent(in) :: data
-    integer(int64), intent(in) :: bytes
-    integer(c_int) :: code
-    integer(c_int8_t), pointer :: room(:)
-    call c_f_pointer(data, room, [bytes])
-    code = c_global_read(version%handle, c_text(name), size(part%begin, kind=c_size_t), &
-      part%begin, part%extents, int(part%order, c_int), room, bytes)
-  end function global_copy
 
   !> Puts a version that was found in the place of the one held.
   subroutine take(version, found, code, status)

@@ -1,5 +1,5 @@
 !> Attachments to regions.
-module tcasm_observers
+module tcasm_attachments
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use tcasm_constants
@@ -226,4 +226,4 @@ contains
     if (present(timeout)) limit = timeout
   end function limit_of
 
-end module tcasm_observers
+end module tcasm_attachments

@@ -11,7 +11,8 @@ module tcasm_settings
   private
   public :: tcasm_options, tcasm_field_options, region_options, field_options
 
-  !> The options of a region. Those that are negative have the defaults of the library.
+  !> The options of a region. Numbers that are negative, and those that are not allocated, have the
+  !! defaults of the library. tcasm.h says what they mean.
   type :: tcasm_options
     integer(int64) :: versions = -1
     integer(int64) :: history = -1
@@ -40,6 +41,21 @@ module tcasm_settings
     character(:), allocatable :: section
     integer :: part = -1
     type(tcasm_attrs) :: attrs = tcasm_attrs()
+    !> How writes are tracked: TCASM_TRACKER_COW and the like.
+    integer(int64) :: tracker = -1
+    !> Live memory that was not written for some versions is shared with the newest version.
+    logical :: shared_backing = .true.
+    !> The huge pages of live memory: TCASM_HUGE_PAGES_RESERVED and the like.
+    integer(int64) :: huge_pages = -1
+    !> Steps that are multiples of this number have room reserved for their versions. If the last
+    !> capture still runs then, publish waits for its end.
+    integer(int64) :: reserve_for_every = -1
+    !> Whether to check that the program uses handed-over fields correctly.
+    logical, allocatable :: check_hand_over
+    !> The nice value of the threads that copy, which can be negative.
+    integer, allocatable :: copier_nice
+    !> The processors that these threads run on, from 0.
+    integer, allocatable :: copier_affinity(:)
   end type tcasm_options
 
   !> The options of a field.
@@ -89,9 +105,17 @@ contains
     call put(TCASM_MAX_OBSERVERS, from%max_observers)
     call put(TCASM_BASE, from%base)
     call put(TCASM_COPIERS, from%copiers)
+    call put(TCASM_TRACKER, from%tracker)
+    call put(TCASM_HUGE_PAGES, from%huge_pages)
+    call put(TCASM_RESERVE_FOR_EVERY, from%reserve_for_every)
+    call put(TCASM_SHARED_BACKING, flag(from%shared_backing))
     call put(TCASM_WAIT_FOR_CAPTURE, flag(from%wait_for_capture))
     call put(TCASM_NO_KERNEL_WRITES, flag(from%no_kernel_writes))
     call put(TCASM_ALLOW_EVERYONE, flag(from%allow_everyone))
+    if (allocated(from%check_hand_over)) then
+      call put(TCASM_CHECK_HAND_OVER, flag(from%check_hand_over))
+    end if
+    if (code == TCASM_OK) code = copiers_placed(from, handle)
     if (code == TCASM_OK .and. from%rank >= 0) then
       code = grouped(from, handle)
     end if
@@ -110,6 +134,27 @@ contains
     end subroutine put
 
   end function region_options
+
+  !> Sets the nice value and the processors of the threads that copy.
+  function copiers_placed(from, handle) result(code)
+    type(tcasm_options), intent(in) :: from
+    type(c_ptr), intent(in) :: handle
+    integer(c_int) :: code
+    character(60) :: number
+    code = TCASM_OK
+    if (allocated(from%copier_nice)) then
+      code = c_options_set(handle, int(TCASM_COPIER_NICE, c_int), &
+        int(from%copier_nice, c_int64_t))
+    end if
+    if (code /= TCASM_OK .or. .not. allocated(from%copier_affinity)) return
+    if (any(from%copier_affinity < 0)) then
+      write (number, "(i0)") minval(from%copier_affinity)
+      code = refused("copier_affinity has processor " // trim(number) // ": they count from 0")
+    else
+      code = c_options_set_copier_affinity(handle, int(from%copier_affinity, c_size_t), &
+        size(from%copier_affinity, kind=c_size_t))
+    end if
+  end function copiers_placed
 
   function grouped(from, handle) result(code)
     type(tcasm_options), intent(in) :: from

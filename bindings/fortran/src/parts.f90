@@ -10,7 +10,7 @@ module tcasm_parts
   use tcasm_pinned_versions
   implicit none
   private
-  public :: mapped_part, tcasm_add_structures, tcasm_get_structures
+  public :: mapped_part, copied, tcasm_add_structures, tcasm_get_structures
 
 contains
 
@@ -37,12 +37,8 @@ contains
     whole%size = c_sizeof(whole)
     part%size = c_sizeof(part)
     code = c_layout_of(version%handle, c_text(name), whole)
-    if (code /= TCASM_OK) return
-    if (whole%dtype /= dtype .and. whole%dtype /= unsigned) then
-      code = refused("field " // trim(name) // " has another type than the pointer")
-    else if (whole%rank /= size(n)) then
-      code = refused("field " // trim(name) // " has another rank than the pointer")
-    end if
+    if (code == TCASM_OK) code = suits(whole, "field " // trim(name), "the pointer", dtype, &
+      unsigned, size(n))
     if (code /= TCASM_OK) return
     vector = merge(1, 0, whole%components > 1)
     points = whole%rank - vector
@@ -76,6 +72,34 @@ contains
     type(c_ptr) :: address
     address = transfer(transfer(data, 0_c_intptr_t) - bytes, c_null_ptr)
   end function before
+
+  !> Copies the values of a field to `data`, where there is an array with these extents, which are
+  !! in the order of Fortran.
+  function copied(version, name, dtype, unsigned, extents, data) result(code)
+    type(tcasm_version), intent(in) :: version
+    character(*), intent(in) :: name
+    integer, intent(in) :: dtype, unsigned
+    integer(int64), intent(in) :: extents(:)
+    type(c_ptr), intent(in) :: data
+    integer(c_int) :: code
+    type(tcasm_array) :: array
+    integer(c_int8_t), pointer :: room(:)
+    character(150) :: own, given
+    array%size = c_sizeof(array)
+    code = c_layout_of(version%handle, c_text(name), array)
+    if (code == TCASM_OK) code = suits(array, "field " // trim(name), "the array", dtype, &
+      unsigned, size(extents))
+    if (code /= TCASM_OK) return
+    if (any(extents_of(array) /= extents)) then
+      write (own, "(*(1x, i0))") extents_of(array)
+      write (given, "(*(1x, i0))") extents
+      code = refused("field " // trim(name) // " has the extents" // trim(own) // &
+        ", and the array has" // trim(given))
+    else if (array%bytes > 0) then
+      call c_f_pointer(data, room, [array%bytes])
+      code = c_read(version%handle, c_text(name), 0_c_int64_t, room, array%bytes)
+    end if
+  end function copied
 
   !> Adds `count` structures of a type that has bind(c): `bytes` is its c_sizeof, and `alignment` the
   !! size of its largest number. `call c_f_pointer(data, array, [count])` makes an array of them.

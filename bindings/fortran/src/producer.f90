@@ -10,9 +10,9 @@ module tcasm_producers
   use tcasm_sources
   implicit none
   private
-  public :: tcasm_producer, tcasm_buffer, added
+  public :: tcasm_producer, tcasm_buffer, added, scratched
   public :: tcasm_create, tcasm_close, tcasm_publish, tcasm_wait_visible, tcasm_wait_captured
-  public :: tcasm_set_len, tcasm_len, tcasm_set_attrs, tcasm_rollback, tcasm_last_receipt
+  public :: tcasm_set_attrs, tcasm_rollback, tcasm_trim, tcasm_last_receipt
   public :: tcasm_release_adopted, tcasm_lost_fields
   public :: tcasm_buffer_like, tcasm_bind, tcasm_rewrite, tcasm_register_dma, tcasm_mark_dirty
 
@@ -37,12 +37,6 @@ module tcasm_producers
   interface tcasm_publish
     module procedure publish_int32, publish_int64
   end interface tcasm_publish
-
-  !> Sets the length of a variable field, or of a mesh, from the next version on: the extent of the
-  !! last dimension. `len` is an integer(int32) or integer(int64).
-  interface tcasm_set_len
-    module procedure set_len_int32, set_len_int64
-  end interface tcasm_set_len
 
   !> Begins the next rewriting of a handed-over field, or of its buffer.
   interface tcasm_rewrite
@@ -112,6 +106,23 @@ contains
     end if
     ignored = c_field_options_free(settings)
   end function added
+
+  !> Makes memory that is never captured, for an array of Fortran of this shape.
+  function scratched(producer, dtype, shape, data) result(code)
+    type(tcasm_producer), intent(in) :: producer
+    integer, intent(in) :: dtype
+    integer(int64), intent(in) :: shape(:)
+    type(c_ptr), intent(inout) :: data
+    integer(c_int) :: code
+    character(200) :: text
+    if (any(shape < 0)) then
+      write (text, "(a, *(1x, i0))") "the shape of scratch memory has a negative extent:", shape
+      code = refused(trim(text))
+    else
+      code = c_scratch(producer%handle, int(dtype, c_int), size(shape, kind=c_size_t), &
+        int(shape, c_size_t), data)
+    end if
+  end function scratched
 
   !> Ends the adoption of an array (tcasm_adopt), which can then be deallocated. The next version has
   !! no such field. A lost field is removed as well. A field that is the geometry of a mesh stays,
@@ -199,32 +210,6 @@ contains
     call report(c_wait_captured(producer%handle, limit), status)
   end subroutine tcasm_wait_captured
 
-  subroutine set_len_int32(producer, name, len, status)
-    type(tcasm_producer), intent(in) :: producer
-    character(*), intent(in) :: name
-    integer(int32), intent(in) :: len
-    integer, intent(out), optional :: status
-    call set_len_int64(producer, name, int(len, int64), status)
-  end subroutine set_len_int32
-
-  subroutine set_len_int64(producer, name, len, status)
-    type(tcasm_producer), intent(in) :: producer
-    character(*), intent(in) :: name
-    integer(int64), intent(in) :: len
-    integer, intent(out), optional :: status
-    call report(c_set_len(producer%handle, c_text(name), int(len, c_size_t)), status)
-  end subroutine set_len_int64
-
-  !> Returns the length of a variable field, or of a mesh.
-  function tcasm_len(producer, name, status) result(len)
-    type(tcasm_producer), intent(in) :: producer
-    character(*), intent(in) :: name
-    integer, intent(out), optional :: status
-    integer(int64) :: len
-    len = 0
-    call report(c_len(producer%handle, c_text(name), len), status)
-  end function tcasm_len
-
   !> Sets attributes of the region from the next version on.
   subroutine tcasm_set_attrs(producer, attrs, status)
     type(tcasm_producer), intent(in) :: producer
@@ -242,6 +227,17 @@ contains
     integer, intent(out), optional :: status
     call report(c_rollback(producer%handle, version, step, time), status)
   end subroutine tcasm_rollback
+
+  !> Gives memory that no version needs back to the system, and gets the number of bytes.
+  subroutine tcasm_trim(producer, bytes, status)
+    type(tcasm_producer), intent(in) :: producer
+    integer(int64), intent(out), optional :: bytes
+    integer, intent(out), optional :: status
+    integer(int64) :: freed
+    freed = 0
+    call report(c_trim(producer%handle, freed), status)
+    if (present(bytes)) bytes = freed
+  end subroutine tcasm_trim
 
   !> Makes another buffer like that of a field.
   subroutine tcasm_buffer_like(producer, name, buffer, status)

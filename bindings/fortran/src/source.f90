@@ -7,7 +7,7 @@ module tcasm_sources
   use tcasm_errors
   implicit none
   private
-  public :: tcasm_source, extents_of, bounds, mapped, numbers
+  public :: tcasm_source, extents_of, suits, bounds, mapped, numbers
 
   !> Memory from which tcasm_get takes fields: a tcasm_producer, tcasm_buffer or tcasm_version.
   type, abstract :: tcasm_source
@@ -55,25 +55,35 @@ contains
     type(c_ptr), intent(out) :: data
     integer(c_int) :: code
     type(tcasm_array) :: array
-    character(200) :: text
     data = c_null_ptr
     extents = 0
     array%size = c_sizeof(array)
     code = source%layout(name, array)
+    if (code == TCASM_OK) code = suits(array, "field " // trim(name), "the pointer", dtype, &
+      unsigned, size(extents))
     if (code /= TCASM_OK) return
-    if (array%dtype /= dtype .and. array%dtype /= unsigned) then
-      write (text, "(a, i0, a, i0)") " has elements of the TCASM type ", array%dtype, &
-        ", and the pointer those of type ", dtype
-      code = refused("field " // trim(name) // trim(text))
-    else if (array%rank /= size(extents)) then
-      write (text, "(a, i0, a, i0)") " has rank ", array%rank, ", and the pointer has rank ", &
-        size(extents)
-      code = refused("field " // trim(name) // trim(text))
-    else
-      extents = extents_of(array)
-      data = array%data
-    end if
+    extents = extents_of(array)
+    data = array%data
   end function mapped
+
+  !> Checks that an array of the library has elements of type `dtype` or `unsigned`, and this rank.
+  !! The error calls it `what`, and the array or pointer of Fortran `whose`.
+  function suits(array, what, whose, dtype, unsigned, rank) result(code)
+    type(tcasm_array), intent(in) :: array
+    character(*), intent(in) :: what, whose
+    integer, intent(in) :: dtype, unsigned, rank
+    integer(c_int) :: code
+    character(200) :: text
+    code = TCASM_OK
+    if (array%dtype /= dtype .and. array%dtype /= unsigned) then
+      write (text, "(a, i0, 3a, i0)") " has elements of the TCASM type ", array%dtype, ", and ", &
+        whose, " those of type ", dtype
+      code = refused(what // trim(text))
+    else if (array%rank /= rank) then
+      write (text, "(a, i0, 3a, i0)") " has rank ", array%rank, ", and ", whose, " has rank ", rank
+      code = refused(what // trim(text))
+    end if
+  end function suits
 
   !> Stores the lower bounds that are given, or ones.
   function bounds(lower, first) result(code)

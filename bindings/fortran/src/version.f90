@@ -11,7 +11,7 @@ module tcasm_pinned_versions
   private
   public :: tcasm_version, tcasm_release, tcasm_version_stamp, tcasm_step, tcasm_time
   public :: tcasm_field_count, tcasm_field_name, tcasm_field_text, tcasm_has_field
-  public :: tcasm_attrs_of, tcasm_array_of, tcasm_changed_pages
+  public :: tcasm_attrs_of, tcasm_array_of, tcasm_changed_pages, tcasm_changed_ranges
 
   !> A pinned version: its values never change. Pointers to its fields are valid until it is
   !! released. A copy of this variable is the same version.
@@ -138,14 +138,63 @@ contains
     call report(version%layout(name, array), status)
   end subroutine tcasm_array_of
 
-  !> Returns how many pages differ between two versions.
+  !> Returns how many pages differ between two versions: between this one and the one before it, if
+  !! `older` is left out.
   function tcasm_changed_pages(version, older, status) result(pages)
-    type(tcasm_version), intent(in) :: version, older
+    type(tcasm_version), intent(in) :: version
+    type(tcasm_version), intent(in), optional :: older
     integer, intent(out), optional :: status
     integer(int64) :: pages
+    type(c_ptr) :: base
+    integer(c_int) :: code
     pages = 0
-    call report(c_changes(version%handle, older%handle, pages, room=0_c_size_t), status)
+    code = compared_with(older, base)
+    if (code == TCASM_OK) code = c_changes(version%handle, base, pages, room=0_c_size_t)
+    call report(code, status)
   end function tcasm_changed_pages
+
+  !> Gets the ranges of bytes of field `name` that may differ from `older`, or from the version
+  !! before this one if that is left out: their offsets from the first byte of the field, and their
+  !! lengths. They are whole pages, cut to the field, ascending, and do not touch. A field that is
+  !! new, lies elsewhere or has another length is one range.
+  subroutine tcasm_changed_ranges(version, name, offsets, lengths, older, status)
+    type(tcasm_version), intent(in) :: version
+    character(*), intent(in) :: name
+    integer(int64), allocatable, intent(out) :: offsets(:), lengths(:)
+    type(tcasm_version), intent(in), optional :: older
+    integer, intent(out), optional :: status
+    type(c_ptr) :: base
+    integer(c_size_t) :: n
+    integer(c_int) :: code
+    n = 64
+    code = compared_with(older, base)
+    do
+      if (allocated(offsets)) deallocate (offsets, lengths)
+      allocate (offsets(n), lengths(n))
+      if (code == TCASM_OK) code = c_changed_ranges(version%handle, base, c_text(name), offsets, &
+        lengths, size(offsets, kind=c_size_t), n)
+      if (code /= TCASM_OK .or. n <= size(offsets)) exit
+    end do
+    if (code /= TCASM_OK) n = 0
+    offsets = offsets(:n)
+    lengths = lengths(:n)
+    call report(code, status)
+  end subroutine tcasm_changed_ranges
+
+  !> Gets the handle of the version that another one is compared with, which is null for the one
+  !! before it. Fails for a variable that holds no version.
+  function compared_with(older, handle) result(code)
+    type(tcasm_version), intent(in), optional :: older
+    type(c_ptr), intent(out) :: handle
+    integer(c_int) :: code
+    handle = c_null_ptr
+    code = TCASM_OK
+    if (.not. present(older)) return
+    handle = older%handle
+    if (c_associated(handle)) return
+    code = refused("the older version is none: get it first, or leave it out")
+    code = TCASM_INVALID_HANDLE
+  end function compared_with
 
   function version_layout(source, name, array) result(code)
     class(tcasm_version), intent(in) :: source

@@ -1,7 +1,7 @@
-! Parts, structures, meshes and every version.
+! Parts, copies, structures, meshes, every version, lengths and changes.
 program stream
   use, intrinsic :: iso_c_binding
-  use, intrinsic :: iso_fortran_env, only: int64, real32, real64
+  use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   use tcasm
   implicit none
   type, bind(c) :: pair
@@ -63,6 +63,7 @@ program stream
   call tcasm_get_part(version, "u", wrong, first=[1], count=[1], status=status)
   call check(status == TCASM_INVALID_ARGUMENT, "a part of another type")
 
+  call copies()
   call tcasm_get_structures(version, "pairs", c_sizeof(pair(0, 0)), data, count)
   call c_f_pointer(data, pairs, [count])
   call check(count == 2 .and. pairs(2)%b == 42, "structures")
@@ -94,8 +95,29 @@ program stream
   call tcasm_detach(observer)
   call tcasm_close(run)
   call large_numbers()
+  call several_lengths()
+  call changes()
 
 contains
+
+  ! The values of fields in arrays of the program.
+  subroutine copies()
+    real(real64) :: values(5, 4, 3), turned(3, 4, 5), wide(10, 4, 3)
+    real(real32) :: vectors(3, 6), other(5, 4, 3)
+    call tcasm_read_field(version, "u", values)
+    call check(nint(values(2, 3, 1)) == 231 .and. all(nint(values) == nint(u)), "a copy of a field")
+    wide = 0
+    call tcasm_read_field(version, "u", wide(1:9:2, :, :))
+    call check(nint(wide(3, 3, 1)) == 231 .and. nint(wide(4, 3, 1)) == 0, "a copy with gaps")
+    call tcasm_read_field(version, "v", vectors)
+    call check(all(nint(vectors(:, 5)) == [51, 52, 53]), "a copy of a vector")
+    call tcasm_read_field(version, "u", turned, status)
+    call check(status == TCASM_INVALID_ARGUMENT, "a copy to other extents")
+    call tcasm_read_field(version, "u", other, status)
+    call check(status == TCASM_INVALID_ARGUMENT, "a copy to another type")
+    call tcasm_read_field(version, "absent", values, status)
+    call check(status == TCASM_NOT_FOUND, "a copy of a field that is not there")
+  end subroutine copies
 
   ! Steps and lengths are integers of 32 or 64 bits.
   subroutine large_numbers()
@@ -130,6 +152,100 @@ contains
     call tcasm_detach(observer)
     call tcasm_close(run)
   end subroutine large_numbers
+
+  ! Several lengths are set together, or none of them.
+  subroutine several_lengths()
+    real(real64), pointer :: a(:), b(:, :)
+    call tcasm_create(run, "lengths", 1048576_int64)
+    call tcasm_add_field(run, "a", a, [8], options=tcasm_field_options(variable=.true.))
+    call tcasm_add_field(run, "b", b, [2, 6], options=tcasm_field_options(variable=.true.))
+    call tcasm_set_lens(run, ["a", "b"], [5, 2])
+    call check(tcasm_len(run, "a") == 5, "the first of two lengths")
+    call check(tcasm_len(run, "b") == 2, "the second of two lengths")
+    call tcasm_set_lens(run, ["a", "b"], [4_int64, 9_int64], status)
+    call check(status < 0, "lengths of which one is beyond the capacity")
+    call tcasm_set_lens(run, ["a", "b"], [4], status)
+    call check(status == TCASM_INVALID_ARGUMENT, "fewer lengths than names")
+    call check(tcasm_len(run, "a") == 5, "the first length after an error")
+    call check(tcasm_len(run, "b") == 2, "the second length after an error")
+    b(:, 2) = 2
+    call publish_visible(1)
+    call tcasm_attach(observer, "lengths")
+    call tcasm_latest(observer, version)
+    call tcasm_get(version, "a", a)
+    call tcasm_get(version, "b", b)
+    call check(size(a) == 5 .and. all(shape(b) == [2, 2]) .and. nint(b(1, 2)) == 2, &
+      "fields of two lengths")
+    call leave()
+  end subroutine several_lengths
+
+  ! What differs between versions, in pages, and in bytes of a field. Pages are compared here, so
+  ! that only those that differ count.
+  subroutine changes()
+    type(tcasm_version) :: first, none
+    type(tcasm_info) :: info
+    real(real64), pointer :: x(:)
+    integer(int32), pointer :: y(:)
+    integer(int64), allocatable :: offsets(:), lengths(:)
+    integer(int64) :: pages
+    integer :: n
+    call tcasm_create(run, "changes", 16777216_int64, tcasm_options(history=3, &
+      tracker=TCASM_TRACKER_COMPARE, capture=TCASM_CAPTURE_INLINE))
+    call tcasm_attach(observer, "changes")
+    call tcasm_region_info(observer, info)
+    n = int(info%page_size) / 8
+    call tcasm_add_field(run, "x", x, [8 * n])
+    x = 1
+    call publish_visible(1)
+    call tcasm_latest(observer, first)
+    call tcasm_add_field(run, "y", y, [3])
+    y = 5
+    x(2 * n + 1) = 7
+    x(5 * n + 1:6 * n + 1) = 7
+    call publish_visible(2)
+    call tcasm_latest(observer, version)
+    call check(tcasm_changed_pages(version, first) == 4, "the pages of two versions that differ")
+    call check(tcasm_changed_pages(version) == 4, "the pages of the last two versions that differ")
+    call tcasm_changed_ranges(version, "x", offsets, lengths, first)
+    call check(size(offsets) == 2 .and. size(lengths) == 2, "the number of changed ranges")
+    call check(all(offsets == [2, 5] * info%page_size), "where changed ranges begin")
+    call check(all(lengths == [1, 2] * info%page_size), "the bytes of changed ranges")
+    call tcasm_changed_ranges(version, "y", offsets, lengths, first)
+    call check(size(offsets) == 1 .and. all(offsets == 0) .and. all(lengths == 12), "a new field")
+
+    x(1) = 8
+    call publish_visible(3)
+    call tcasm_latest(observer, version)
+    call check(tcasm_changed_pages(version) == 1, "the pages against the version before")
+    call tcasm_changed_ranges(version, "x", offsets, lengths)
+    call check(size(offsets) == 1 .and. all(offsets == 0) .and. all(lengths == info%page_size), &
+      "the ranges against the version before")
+    call tcasm_changed_ranges(version, "y", offsets, lengths)
+    call check(size(offsets) == 0 .and. size(lengths) == 0, "a field that has not changed")
+    call tcasm_changed_ranges(version, "x", offsets, lengths, first)
+    call check(size(offsets) == 3, "the number of changed ranges of two steps")
+    call check(all(offsets == [0, 2, 5] * info%page_size), "the changed ranges of two steps")
+    call tcasm_changed_ranges(version, "absent", offsets, lengths, status=status)
+    call check(status == TCASM_NOT_FOUND .and. size(offsets) == 0, "changes of an absent field")
+    call tcasm_changed_ranges(version, "x", offsets, lengths, none, status)
+    call check(status == TCASM_INVALID_HANDLE .and. size(offsets) == 0, "ranges since no version")
+    pages = tcasm_changed_pages(version, none, status)
+    call check(status == TCASM_INVALID_HANDLE .and. pages == 0, "pages since no version")
+    call tcasm_release(first)
+    call leave()
+  end subroutine changes
+
+  subroutine publish_visible(step)
+    integer, intent(in) :: step
+    call tcasm_publish(run, step, 0.0_real64)
+    call tcasm_wait_visible(run, 10.0_real64)
+  end subroutine publish_visible
+
+  subroutine leave()
+    call tcasm_release(version)
+    call tcasm_detach(observer)
+    call tcasm_close(run)
+  end subroutine leave
 
   subroutine check(holds, what)
     logical, intent(in) :: holds
