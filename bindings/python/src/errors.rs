@@ -97,15 +97,29 @@ pub fn view(error: observer::ViewError) -> PyErr {
     }
 }
 
+/// Returns the exception for bytes of a version that could not be found.
+pub fn read(error: observer::ReadError) -> PyErr {
+    use observer::ReadError as E;
+    match error {
+        E::NoField { .. } => FieldNotFound::new_err(error.to_string()),
+        E::Lost { .. } => FieldLost::new_err(error.to_string()),
+        E::Forked => forked("observer"),
+        _ => Error::new_err(error.to_string()),
+    }
+}
+
 /// Returns the exception for a group that cannot be observed, or has no such version.
 pub fn group(error: observer::GroupError) -> PyErr {
     use observer::GroupError as E;
     let text = error.to_string();
     match error {
-        E::NotFound { .. } => RegionNotFound::new_err(text),
-        E::NotReady { .. } => NotReady::new_err(text),
+        E::NotFound { .. } | E::NoAgent { .. } => RegionNotFound::new_err(text),
+        E::NotReady { .. } | E::Absent { .. } | E::OtherRun { .. } | E::NotAgreed { .. } => {
+            NotReady::new_err(text)
+        }
         E::EndOfStream { .. } => EndOfStream::new_err(text),
-        E::Lost { .. } => ProducerLost::new_err(text),
+        E::Lost { .. } | E::AgentGone { .. } => ProducerLost::new_err(text),
+        E::AgreedGone { .. } => VersionGone::new_err(text),
         _ => Error::new_err(text),
     }
 }
@@ -183,6 +197,13 @@ pub fn rollback(error: producer::RollbackError) -> PyErr {
     }
 }
 
+/// Returns the exception for unused memory that could not be given back.
+pub fn trim(error: std::io::Error) -> PyErr {
+    Error::new_err(format!(
+        "cannot give unused memory back to the system: {error}"
+    ))
+}
+
 /// Returns the exception for memory that could not be declared.
 pub fn declare(error: transfer::DeclareError) -> PyErr {
     match error {
@@ -206,6 +227,26 @@ pub fn transfer(error: transfer::TransferError) -> PyErr {
         E::TimedOut(_) => OwnerSilent::new_err(text),
         E::Forked => forked("peer"),
         _ => TransferError::new_err(text),
+    }
+}
+
+/// Returns the exception for arrays that a transfer cannot use together.
+pub fn pieces(error: transfer::LayoutError) -> PyErr {
+    TransferError::new_err(format!("cannot transfer these arrays: {error}"))
+}
+
+/// Returns the exception for memory in pieces that could not be published.
+pub fn gather(error: transfer::GatherError) -> PyErr {
+    use transfer::GatherError as E;
+    match error {
+        E::Create(error) => create(error),
+        E::Define(error) => define(error),
+        E::Publish(error) => publish(error),
+        E::View(error) => live(error),
+        E::Attach(error) => attach(error),
+        E::Observe(error) => observe(error),
+        E::Declare(error) => declare(error),
+        _ => Error::new_err(error.to_string()),
     }
 }
 
@@ -255,6 +296,12 @@ pub fn half_a_place(field: &str) -> PyErr {
 /// Returns the exception for an argument that is not one of the names that it can be.
 pub fn choice(what: &str, given: &str, known: &str) -> PyErr {
     DefineError::new_err(format!("{what} cannot be {given:?}; use one of {known}"))
+}
+
+/// Returns the exception for a setting of a region that it cannot have.
+pub fn setting(text: impl Into<String>) -> PyErr {
+    let text: String = text.into();
+    DefineError::new_err(text)
 }
 
 /// Returns the exception for a checkpoint that could not be read.

@@ -77,6 +77,14 @@ pub struct GroupVersion {
     pins: Arc<Pins>,
 }
 
+/// The ranks that publish no more.
+#[derive(IntoPyObject)]
+struct Ends {
+    attached: usize,
+    closed: Vec<u32>,
+    lost: Vec<u32>,
+}
+
 #[pymethods]
 impl GroupObserver {
     #[new]
@@ -108,9 +116,12 @@ impl GroupObserver {
         self.check_process()?;
         let limit = Limit::new(timeout.map(seconds));
         let turn = |slice| self.turn(|g| g.wait_newer(slice));
-        let not_ready =
-            |found: &Option<Result<_, _>>| matches!(found, Some(Err(GroupError::NotReady { .. })));
-        let found = in_slices(py, &limit, turn, not_ready)?;
+        let may_pass = |error: &GroupError| error.may_pass();
+        let not_yet = |found: &Option<Result<_, _>>| {
+            let error = found.as_ref().and_then(|found| found.as_ref().err());
+            error.is_some_and(may_pass)
+        };
+        let found = in_slices(py, &limit, turn, not_yet)?;
         let found = found.ok_or_else(|| errors::closed("observer"))?;
         Ok(self.hold(found.map_err(errors::group)?))
     }
@@ -119,6 +130,20 @@ impl GroupObserver {
         let found = self.with(py, |g| g.version(step))?;
         let found = found.map_err(errors::group)?;
         Ok(found.map(|version| self.hold(version)))
+    }
+
+    fn agreed(&self, py: Python<'_>) -> PyResult<GroupVersion> {
+        let found = self.with(py, |g| g.agreed())?;
+        Ok(self.hold(found.map_err(errors::group)?))
+    }
+
+    fn ends(&self, py: Python<'_>) -> PyResult<Ends> {
+        let ends = self.with(py, |g| g.ends())?.map_err(errors::group)?;
+        Ok(Ends {
+            attached: ends.attached,
+            closed: ends.closed,
+            lost: ends.lost,
+        })
     }
 
     fn steps(&self, py: Python<'_>) -> PyResult<Vec<u64>> {

@@ -34,14 +34,17 @@ impl HostBuffer {
     fn new(
         py: Python<'_>,
         job: &str,
-        sections: Vec<(String, usize)>,
+        sections: Vec<(String, usize, u32)>,
         processes: Option<usize>,
         rendezvous: Option<(String, PathBuf)>,
         timeout: f64,
     ) -> PyResult<Self> {
         let mut builder = RustBuffer::builder(job).timeout(seconds(timeout));
-        for (name, bytes) in sections {
-            builder = builder.section(Section::new(&name, bytes));
+        for (name, bytes, ranks) in sections {
+            builder = builder.section(match ranks {
+                0 => Section::new(&name, bytes),
+                ranks => Section::regions(&name, ranks, bytes),
+            });
         }
         if let Some(count) = processes {
             builder = builder.processes(count);
@@ -84,6 +87,13 @@ impl HostBuffer {
             array.readwrite().make_nonwriteable();
         }
         Ok(array)
+    }
+
+    /// Takes the part of a rank in a section for regions. Returns its address and its size.
+    fn take_part(&self, name: &str, rank: u32) -> PyResult<(u64, u64)> {
+        let part = self.buffer()?.take_part(name, rank);
+        let part = part.map_err(errors::host_buffer)?;
+        Ok((part.base, part.bytes))
     }
 
     fn seal(&self, py: Python<'_>, name: String) -> PyResult<()> {

@@ -60,6 +60,60 @@ impl ObserverStats {
     }
 }
 
+/// The counters of a producer.
+#[derive(IntoPyObject)]
+pub struct ProducerStats {
+    publishes: u64,
+    skips: u64,
+    pages: u64,
+    bytes: u64,
+    handed_over: u64,
+    held_bytes: u64,
+    stray_bytes: u64,
+    stray_bytes_returned: u64,
+    tracker_errors: u64,
+    deferred: u64,
+    given_up: u64,
+    early_stores: u64,
+    chunks_deferred: u64,
+    user_mode_only: bool,
+    pages_expected: u64,
+    shared_bytes: u64,
+    pages_compacted: u64,
+    observers: usize,
+    publish_us: [f64; 3],
+}
+
+impl From<tcasm_producer::ProducerStats> for ProducerStats {
+    fn from(stats: tcasm_producer::ProducerStats) -> Self {
+        ProducerStats {
+            publishes: stats.publishes,
+            skips: stats.skips,
+            pages: stats.pages,
+            bytes: stats.bytes,
+            handed_over: stats.handed_over,
+            held_bytes: stats.held_bytes,
+            stray_bytes: stats.stray_bytes,
+            stray_bytes_returned: stats.stray_bytes_returned,
+            tracker_errors: stats.tracker_errors,
+            deferred: stats.deferred,
+            given_up: stats.given_up,
+            early_stores: stats.early_stores,
+            chunks_deferred: stats.chunks_deferred,
+            user_mode_only: stats.user_mode_only,
+            pages_expected: stats.pages_expected,
+            shared_bytes: stats.shared_bytes,
+            pages_compacted: stats.pages_compacted,
+            observers: stats.observers,
+            publish_us: [
+                stats.publish_us_p50,
+                stats.publish_us_p99,
+                stats.publish_us_max,
+            ],
+        }
+    }
+}
+
 /// An observer as the producer sees it.
 #[derive(IntoPyObject)]
 pub struct Row {

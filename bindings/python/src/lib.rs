@@ -9,6 +9,7 @@ mod checkpoint;
 mod describe;
 mod errors;
 mod fields;
+mod gathered;
 mod group;
 mod hostbuffer;
 mod info;
@@ -20,6 +21,7 @@ mod pins;
 mod producer;
 mod receipt;
 mod regions;
+mod settings;
 mod shared;
 mod transfer;
 mod values;
@@ -34,6 +36,8 @@ mod _tcasm {
     #[cfg(feature = "files")]
     #[pymodule_export]
     use crate::checkpoint::{Checkpoint, checkpoint_files};
+    #[pymodule_export]
+    use crate::gathered::Gathered;
     #[pymodule_export]
     use crate::group::{Group, GroupObserver, GroupVersion};
     #[pymodule_export]

@@ -38,6 +38,12 @@ impl Buffer {
         Ok(Buffer { buffer, desc })
     }
 
+    /// Returns `buffer`, which was made as a scratch buffer of this dtype and shape.
+    pub fn scratch(buffer: AnyBuffer, dtype: DType, shape: &[usize]) -> Self {
+        let desc = FieldDesc::new("scratch", dtype, shape);
+        Buffer { buffer, desc }
+    }
+
     /// Returns the description of an array of the memory. That of structures has a row of bytes for
     /// each.
     fn rows(&self) -> FieldDesc {

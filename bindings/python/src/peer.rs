@@ -3,14 +3,15 @@
 use crate::background::in_background;
 use crate::errors;
 use crate::shared;
+use crate::transfer::{to_fill, to_send};
 use crate::wait::{Limit, in_slices};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use tcasm_core::sys::fork::Process;
-use tcasm_transfer::{Access, Cookie, Peer as RustPeer, TransferError, Transport};
+use tcasm_transfer::{Access, Consistency, Cookie, Peer as RustPeer, TransferError, Transport};
 
 thread_local! {
     /// The exception that a signal handler has raised while this thread waited for an owner.
@@ -94,6 +95,52 @@ impl Peer {
         let source = source.as_slice().map_err(errors::other)?;
         let cookie = Cookie::from_bytes(cookie);
         self.with(py, |p| p.write(cookie, offset, source))
+    }
+
+    /// Reads bytes of one version into `out`. Returns its number.
+    fn read_version(
+        &self,
+        py: Python<'_>,
+        cookie: [u8; 16],
+        offset: u64,
+        out: &Bound<'_, PyArray1<u8>>,
+    ) -> PyResult<u64> {
+        let mut out = out.try_readwrite()?;
+        let out = out.as_slice_mut().map_err(errors::other)?;
+        let cookie = Cookie::from_bytes(cookie);
+        let version = self.with(py, |p| p.read_version(cookie, offset, out))?;
+        Ok(version.get())
+    }
+
+    /// Reads bytes into arrays, one after another. Returns the number of their version, if they are
+    /// not those of live memory.
+    fn read_vectored(
+        &self,
+        py: Python<'_>,
+        cookie: [u8; 16],
+        offset: u64,
+        outs: Vec<Bound<'_, PyArrayDyn<u8>>>,
+    ) -> PyResult<Option<u64>> {
+        let mut pieces = to_fill(&outs)?;
+        let cookie = Cookie::from_bytes(cookie);
+        let read = self.with(py, |p| p.read_either(cookie, offset, &mut pieces))?;
+        Ok(match read {
+            Consistency::Version(number) => Some(number.get()),
+            Consistency::MayBeTorn => None,
+        })
+    }
+
+    /// Writes arrays, one after another.
+    fn write_vectored(
+        &self,
+        py: Python<'_>,
+        cookie: [u8; 16],
+        offset: u64,
+        sources: Vec<Bound<'_, PyArrayDyn<u8>>>,
+    ) -> PyResult<()> {
+        let pieces = to_send(&sources)?;
+        let cookie = Cookie::from_bytes(cookie);
+        self.with(py, |p| p.write_vectored(cookie, offset, &pieces))
     }
 
     fn map<'py>(&self, py: Python<'py>, cookie: [u8; 16]) -> PyResult<Bound<'py, PyArray1<u8>>> {

@@ -5,19 +5,21 @@ use crate::background::in_background;
 use crate::describe::FieldDict;
 use crate::errors;
 use crate::fields;
-use crate::group::Group;
+use crate::info::ProducerStats;
 use crate::live::{Buffer, Shared, adopt, live};
 use crate::meshes;
 use crate::receipt::Receipt;
-use crate::values::{Value, Values, attrs, seconds};
+use crate::settings::{Settings, builder};
+use crate::values::{self, Value, seconds};
 use crate::wait::{Limit, in_slices};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tcasm_core::field::{Block, MeshDesc, MeshKind};
 use tcasm_core::sys::fork::Process;
-use tcasm_producer::{CaptureMode, Captured, PublishError};
+use tcasm_producer::{Captured, PublishError};
 
 /// Version, step and time of the state that a producer continues from.
 #[cfg(feature = "files")]
@@ -30,24 +32,6 @@ pub struct Producer {
     closed: AtomicBool,
     /// The lock may have been held when the process forked, so a child must not wait for it.
     process: Process,
-}
-
-/// The settings of a region.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct Settings {
-    name: String,
-    capacity: usize,
-    versions: usize,
-    history: usize,
-    first_version: u64,
-    memory: Option<u64>,
-    capture: String,
-    wait_for_capture: bool,
-    no_kernel_writes: bool,
-    max_observers: usize,
-    attrs: Values,
-    group: Option<Py<Group>>,
 }
 
 #[pymethods]
@@ -191,6 +175,14 @@ impl Producer {
         })?
     }
 
+    /// Returns a buffer that versions never have.
+    fn scratch(&self, py: Python<'_>, shape: Vec<usize>, dtype: &str) -> PyResult<Buffer> {
+        let dtype = values::dtype(dtype)?;
+        let made = self.with(py, |p| p.any_scratch(dtype, &shape))?;
+        let made = made.map_err(errors::define)?;
+        Ok(Buffer::scratch(made, dtype, &shape))
+    }
+
     fn bind(&self, py: Python<'_>, name: &str, buffer: &Buffer) -> PyResult<()> {
         let bound = self.with(py, |p| p.bind_any(name, buffer.buffer).map(drop))?;
         bound.map_err(errors::define)
@@ -224,6 +216,14 @@ impl Producer {
 
     fn set_len(&self, py: Python<'_>, name: &str, len: usize) -> PyResult<()> {
         self.with(py, |p| p.set_len(name, len))?
+            .map_err(errors::define)
+    }
+
+    /// Sets several lengths, all or none.
+    fn set_lens(&self, py: Python<'_>, lens: BTreeMap<String, usize>) -> PyResult<()> {
+        let lens = lens.iter().map(|(name, len)| (name.as_str(), *len));
+        let lens: Vec<_> = lens.collect();
+        self.with(py, |p| p.set_lens(&lens))?
             .map_err(errors::define)
     }
 
@@ -269,6 +269,20 @@ impl Producer {
         let back = self.with(py, |p| p.rollback(version))?;
         let back = back.map_err(errors::rollback)?;
         Ok((back.step, back.time))
+    }
+
+    fn stats(&self, py: Python<'_>) -> PyResult<ProducerStats> {
+        Ok(self.with(py, |p| p.stats())?.into())
+    }
+
+    /// Returns unused memory to the system, and the number of its bytes.
+    fn trim(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |p| p.trim())?.map_err(errors::trim)
+    }
+
+    /// Revokes the leases of a process. Returns how many there were.
+    fn revoke(&self, py: Python<'_>, pid: i32) -> PyResult<usize> {
+        self.with(py, |p| p.revoke(pid))
     }
 
     fn close(&self, py: Python<'_>) {
@@ -350,32 +364,4 @@ impl Drop for Producer {
 
 fn is_skipped(found: &Result<tcasm_producer::Receipt, PublishError>) -> bool {
     matches!(found, Ok(receipt) if receipt.version().is_none())
-}
-
-fn builder(settings: Settings) -> PyResult<tcasm_producer::Builder> {
-    let capture = match settings.capture.as_str() {
-        "auto" => CaptureMode::Auto,
-        "inline" => CaptureMode::Inline,
-        "deferred" => CaptureMode::Deferred,
-        other => return Err(errors::choice("capture", other, "auto, inline, deferred")),
-    };
-    let mut builder = tcasm_producer::Producer::builder(&settings.name)
-        .capacity(settings.capacity)
-        .versions(settings.versions)
-        .history(settings.history)
-        .first_version(settings.first_version)
-        .capture(capture)
-        .wait_for_capture(settings.wait_for_capture)
-        .no_kernel_writes(settings.no_kernel_writes)
-        .max_observers(settings.max_observers);
-    if let Some(bytes) = settings.memory {
-        builder = builder.memory(bytes);
-    }
-    for (name, value) in attrs(settings.attrs) {
-        builder = builder.attr(&name, value);
-    }
-    if let Some(group) = settings.group {
-        builder = builder.group(group.get().inner.clone());
-    }
-    Ok(builder)
 }

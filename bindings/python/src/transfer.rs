@@ -4,16 +4,21 @@ use crate::errors;
 use crate::shared::SharedMemory;
 use crate::values::seconds;
 use crate::wait::{Limit, in_slices};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::collections::HashMap;
+use std::io::{IoSlice, IoSliceMut};
 use std::mem;
 use std::path::PathBuf;
+use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 use tcasm_core::sys::fork::Process;
-use tcasm_transfer::{Access, Allowed, Cookie, Declaration, Layout, Owner as RustOwner};
+use tcasm_transfer::{
+    Access, Allowed, Cookie, Declaration, Gathered, Layout, Owner as RustOwner, Segment,
+};
 
 /// An owner. It keeps the arrays that are declared.
 #[pyclass(frozen, module = "tcasm._tcasm")]
@@ -105,7 +110,7 @@ impl Owner {
 }
 
 impl Owner {
-    fn owner(&self) -> PyResult<Arc<RustOwner>> {
+    pub fn owner(&self) -> PyResult<Arc<RustOwner>> {
         if !self.process.is_current() {
             return Err(errors::forked("owner"));
         }
@@ -153,6 +158,67 @@ fn layout(array: &Bound<'_, PyUntypedArray>) -> PyResult<Layout> {
     let size: usize = array.getattr("itemsize")?.extract()?;
     let layout = Layout::strided(address, size, array.shape(), array.strides());
     layout.map_err(|error| errors::declare(error.into()))
+}
+
+/// Publishes the memory of arrays, one after another, as the first version of the region `name`.
+/// The caller keeps the arrays as long as the result.
+#[allow(unsafe_code)]
+pub fn gathered(
+    py: Python<'_>,
+    owner: &Arc<RustOwner>,
+    name: &str,
+    arrays: &[Bound<'_, PyUntypedArray>],
+) -> PyResult<Gathered> {
+    let mut segments = Vec::new();
+    for array in arrays {
+        segments.extend_from_slice(layout(array)?.segments());
+    }
+    let layout = Layout::new(segments).map_err(|error| errors::declare(error.into()))?;
+    py.detach(|| {
+        // SAFETY: arrays have their memory as long as they live, and the caller keeps them. The
+        // package asks programs to let no other thread store to them while this or `publish` runs.
+        unsafe { Gathered::create(owner, name, layout) }.map_err(errors::gather)
+    })
+}
+
+/// Returns the memory of arrays, one after another, for a call that fills it. The package passes
+/// arrays that can be written.
+#[allow(unsafe_code)]
+pub fn to_fill<'a>(arrays: &'a [Bound<'_, PyArrayDyn<u8>>]) -> PyResult<Vec<IoSliceMut<'a>>> {
+    let pieces = pieces(arrays)?;
+    // Refuses pieces that overlap.
+    Layout::new(pieces.iter().copied()).map_err(errors::pieces)?;
+    let bytes = |piece: Segment| {
+        let first = with_exposed_provenance_mut(piece.addr);
+        // SAFETY: the piece is memory of an array, which is there as long as the array is borrowed.
+        // It overlaps none of the others. The package asks programs to use the arrays for nothing
+        // else during the call.
+        IoSliceMut::new(unsafe { slice::from_raw_parts_mut(first, piece.len) })
+    };
+    Ok(pieces.into_iter().map(bytes).collect())
+}
+
+/// Returns the memory of arrays, one after another, for a call that reads it.
+#[allow(unsafe_code)]
+pub fn to_send<'a>(arrays: &'a [Bound<'_, PyArrayDyn<u8>>]) -> PyResult<Vec<IoSlice<'a>>> {
+    let bytes = |piece: Segment| {
+        let first = with_exposed_provenance(piece.addr);
+        // SAFETY: the piece is memory of an array, which is there as long as the array is borrowed.
+        // The package asks programs not to write the arrays during the call.
+        IoSlice::new(unsafe { slice::from_raw_parts(first, piece.len) })
+    };
+    Ok(pieces(arrays)?.into_iter().map(bytes).collect())
+}
+
+/// Returns where the bytes of arrays are, in the order of their indices, the last one fastest.
+fn pieces(arrays: &[Bound<'_, PyArrayDyn<u8>>]) -> PyResult<Vec<Segment>> {
+    let mut pieces = Vec::new();
+    for array in arrays {
+        let first = array.data().expose_provenance();
+        let layout = Layout::strided(first, 1, array.shape(), array.strides());
+        pieces.extend_from_slice(layout.map_err(errors::pieces)?.segments());
+    }
+    Ok(pieces)
 }
 
 fn access_of(name: &str) -> PyResult<Access> {

@@ -98,6 +98,23 @@ impl Version {
         Ok(changes.map_err(errors::other)?.into())
     }
 
+    /// Returns the offset and the length of each range of bytes of a field that may differ.
+    fn changed_ranges(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        since: Option<&Version>,
+    ) -> PyResult<Vec<(u64, u64)>> {
+        let pinned = self.pinned()?;
+        let older = since.map(Version::pinned).transpose()?;
+        let ranges = py.detach(|| {
+            let older = older.as_ref().map(|older| &older.version);
+            pinned.version.changed_ranges(name, older)
+        });
+        let ranges = ranges.map_err(errors::read)?.into_iter();
+        Ok(ranges.map(|r| (r.start, r.end - r.start)).collect())
+    }
+
     fn release(&self) {
         drop(self.pinned.lock().take());
     }

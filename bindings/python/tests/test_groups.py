@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -101,6 +102,56 @@ def test_killed_rank_is_lost(program):
             assert group.latest().step == 1
 
 
+def test_ends_tell_which_ranks_publish_no_more(program):
+    simulation = program(
+        """
+        import tcasm
+        p = tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(1, 2))
+        p.field("u", 4)
+        p.publish(step=1)
+        print("ready")
+        input()
+        """
+    )
+    with tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(0, 2)) as p:
+        p.field("u", 4)
+        p.publish(step=1)
+        assert simulation.line() == "ready"
+        with tcasm.GroupObserver("group", timeout=10) as group:
+            group.wait(timeout=10)
+            assert group.ends() == tcasm.GroupEnds(attached=2, closed=[], lost=[])
+            simulation.kill()
+            assert group.ends() == tcasm.GroupEnds(attached=2, closed=[], lost=[1])
+            p.close()
+            ends = group.ends()
+            assert ends == tcasm.GroupEnds(attached=2, closed=[0], lost=[1])
+            assert not ends.all_closed
+        with pytest.raises(tcasm.Closed):
+            group.ends()
+
+
+def test_agreed_step_is_the_one_that_the_agent_of_this_host_tells():
+    told = {"group": "group", "run": "run 1", "ranks": 2, "agents": 1, "newest": 2}
+    with rank(0) as a, rank(1) as b, tcasm.GroupObserver("group") as group:
+        for step in (1, 2):
+            for p in (a, b):
+                assert p.publish(step=step, time=step / 2, timeout=60).wait_visible(60)
+        with pytest.raises(tcasm.RegionNotFound, match="tcasm-agent"):
+            group.agreed()
+        # A region as an agent has one: a version for each step that is agreed.
+        with tcasm.Producer("group.group", capacity=1 << 20, attrs=told) as agent:
+            agent.field("blocks", 100, "uint8", variable=True)
+            with pytest.raises(tcasm.NotReady, match="agreed"):
+                group.agreed()
+            for step in (1, 2):
+                assert agent.publish(step=step, time=step / 2, timeout=60).wait_visible(60)
+                with group.agreed() as version:
+                    assert (version.step, version.time, version.ranks) == (step, step / 2, 2)
+                    np.testing.assert_array_equal(version["u"], WHOLE)
+        assert group.ends().all_closed is False
+    assert tcasm.GroupEnds(attached=2, closed=[0, 1], lost=[]).all_closed
+
+
 def test_launcher_tells_the_group(monkeypatch):
     for name, value in (("RANK", "1"), ("RANKS", "3"), ("LOCAL_RANKS", "3"), ("RUN", "x")):
         monkeypatch.setenv(f"TCASM_{name}", value)
@@ -119,6 +170,25 @@ def test_half_a_place_and_absent_groups_are_errors():
             p.field("u", 4, global_shape=(8,))
     with pytest.raises(tcasm.RegionNotFound):
         tcasm.GroupObserver("absent")
+
+
+def test_ranks_that_have_no_region_yet_are_waited_for():
+    late = []
+
+    def come():
+        late.append(rank(1))
+        late[0].publish(step=1)
+
+    with rank(0) as a, tcasm.GroupObserver("group") as group:
+        a.publish(step=1)
+        with pytest.raises(tcasm.NotReady, match="1 of 2 ranks"):
+            group.latest()
+        timer = threading.Timer(0.3, come)
+        timer.start()
+        with group.wait(timeout=20) as version:
+            assert version.step == 1
+        timer.join()
+        late[0].close()
 
 
 def test_event_loop_gets_steps_until_the_end_and_runs_meanwhile():

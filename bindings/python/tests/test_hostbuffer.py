@@ -86,6 +86,42 @@ def test_missing_processes_and_wrong_sections_are_errors():
                 call("x")
 
 
+def test_regions_of_ranks_lie_in_their_parts_of_a_section():
+    size = 1 << 20
+    with tcasm.HostBuffer("parts", {"state": size, "table": 4096}, ranks={"state": 2}) as buffer:
+        buffer.section("table")[:] = 1
+        parts = [buffer.take_part("state", rank) for rank in range(2)]
+        assert parts[0].base > buffer.address and parts[0].bytes >= size
+        assert parts[1] == tcasm.Extent(parts[0].base + parts[0].bytes, parts[0].bytes)
+        for section, rank, why in (
+            ("state", 0, "already"),
+            ("state", 2, "0 to 1"),
+            ("table", 0, "not for regions"),
+            ("absent", 0, "no section"),
+        ):
+            with pytest.raises(tcasm.HostBufferError, match=why):
+                buffer.take_part(section, rank)
+        with pytest.raises(tcasm.HostBufferError, match="for regions"):
+            buffer.section("state")
+    with pytest.raises(tcasm.Closed):
+        buffer.take_part("state", 0)
+    for rank, part in enumerate(parts):
+        group = tcasm.Group(rank, 2)
+        with tcasm.Producer("weather", group=group, extent=part) as p:
+            u = p.field("u", size // 8)
+            u[:] = rank
+            assert part.base <= u.ctypes.data < part.base + part.bytes
+            assert p.publish(step=1, timeout=60).wait_visible(60)
+            with tcasm.Observer(f"weather.{rank}") as run:
+                assert (run.info()["base"], run.info()["bytes"]) == (part.base, part.bytes)
+                assert (run.latest()["u"] == rank).all()
+
+
+def test_ranks_without_a_section_are_an_error():
+    with pytest.raises(tcasm.HostBufferError, match="'stat'"):
+        tcasm.HostBuffer("parts", {"state": 4096}, ranks={"stat": 2})
+
+
 #: A process of a host with a folder of its own.
 ON_A_HOST = """
     import os, sys, tcasm

@@ -1,6 +1,7 @@
 """Producers in Python."""
 
 import gc
+import os
 import pickle
 
 import numpy as np
@@ -128,3 +129,109 @@ def test_rollback_restores_fields():
         assert (u == 1).all()
         with pytest.raises(tcasm.VersionGone):
             p.rollback(9)
+
+
+def test_several_lengths_change_together_or_not_at_all():
+    with tcasm.Producer("run", capacity=1 << 20) as p:
+        x = p.field("x", (100, 3), vector=True, variable=True)
+        p.mesh("atoms", "particles", "x")
+        p.field("charge", 100, variable=True, on="atoms")
+        bonds = p.field("bonds", (50, 2), "int64", vector=True, variable=True)
+        p.set_lens({"atoms": 3, "bonds": 5})
+        x[:] = 2.0
+        bonds[:] = np.arange(100).reshape(50, 2)
+        assert p.publish(step=1, timeout=60).wait_visible(60)
+        with pytest.raises(tcasm.DefineError, match="room for 50"):
+            p.set_lens({"atoms": 7, "bonds": 51})
+        with pytest.raises(tcasm.FieldNotFound, match="absent"):
+            p.set_lens({"atoms": 7, "absent": 1})
+        assert [p.length(name) for name in ("atoms", "x", "charge", "bonds")] == [3, 3, 3, 5]
+        with tcasm.Observer("run") as run:
+            version = run.latest()
+            assert version["x"].tolist() == [[2.0] * 3] * 3 and version["charge"].shape == (3,)
+            assert version["bonds"].tolist() == [[2 * i, 2 * i + 1] for i in range(5)]
+
+
+def test_scratch_memory_is_in_no_version():
+    with tcasm.Producer("run", capacity=1 << 20) as p:
+        u = p.field("u", 4)
+        work = p.scratch((3, 5), "float32")
+        assert (work.shape, work.dtype, work.any()) == ((3, 5), np.dtype("float32"), False)
+        work[:] = 7.0
+        u[:] = work[0, 0]
+        assert p.publish(step=1, timeout=60).wait_visible(60)
+        work += 1.0
+        assert p.publish(step=2, timeout=60).pages == 0
+        assert (work == 8.0).all() and p.scratch(3).shape == (3,)
+        with tcasm.Observer("run") as run:
+            version = run.latest()
+            assert list(version) == ["u"] and (version["u"] == 7.0).all()
+        for shape, dtype, why in (
+            (4, "float16", "float64"),
+            (4, ">f8", "byte order"),
+            (1 << 20, "float64", "larger capacity"),
+        ):
+            with pytest.raises(tcasm.DefineError, match=why):
+                p.scratch(shape, dtype)
+    with pytest.raises(tcasm.Closed):
+        p.scratch(4)
+    del p
+    gc.collect()
+    assert (work == 8.0).all()
+
+
+def test_stats_count_what_was_published_and_skipped():
+    settings = {"versions": 3, "history": 0, "capture": "inline"}
+    with tcasm.Producer("run", capacity=1 << 20, **settings) as p:
+        u = p.field("u", 5000)
+        with tcasm.Observer("run") as run:
+            receipts, held = [], []
+            for step in range(1, 6):
+                u[:] = step
+                receipts.append(p.publish(step=step))
+                held.append(run.latest())
+            done = [receipt for receipt in receipts if receipt]
+            stats = p.stats()
+            assert (stats["publishes"], stats["skips"]) == (len(done), 5 - len(done)) == (3, 2)
+            assert stats["pages"] == sum(receipt.pages for receipt in done) > 0
+            assert stats["bytes"] == sum(receipt.bytes for receipt in done) > 0
+            assert stats["observers"] == 1 and stats["held_bytes"] > 0
+            assert isinstance(stats["user_mode_only"], bool)
+            assert len(stats["publish_us"]) == 3 and all(us > 0 for us in stats["publish_us"])
+    with pytest.raises(tcasm.Closed):
+        p.stats()
+
+
+def test_trim_gives_back_the_memory_of_versions_that_were_held():
+    with tcasm.Producer("run", capacity=8 << 20, history=0) as p:
+        u = p.field("u", 1 << 18)
+        with tcasm.Observer("run") as run:
+            held = []
+            for step in range(1, 6):
+                if step == 5:
+                    before = p.stats()["held_bytes"]
+                    held.clear()
+                u[:] = step
+                assert p.publish(step=step, timeout=60).wait_visible(60)
+                held.append(run.latest())
+            assert p.trim() >= u.nbytes
+            assert before >= 4 * u.nbytes and p.stats()["held_bytes"] < before
+            assert (u == 5.0).all() and (run.latest()["u"] == 5.0).all()
+
+
+def test_revoked_observer_gets_no_more_versions_and_keeps_those_that_it_has():
+    with tcasm.Producer("run", capacity=1 << 20) as p:
+        u = p.field("u", 4)
+        u[:] = 1.0
+        p.publish(step=1)
+        with tcasm.Observer("run") as run:
+            held = run.latest()["u"]
+            assert p.revoke(os.getpid()) == 1 and p.revoke(os.getpid()) == 0
+            assert run.status == tcasm.Status.REVOKED
+            with pytest.raises(tcasm.Revoked):
+                run.latest()
+            u[:] = 2.0
+            assert p.publish(step=2, timeout=60).wait_visible(60)
+            assert (held == 1.0).all()
+        with tcasm.Observer("run") as run:
+            assert (run.latest()["u"] == 2.0).all()

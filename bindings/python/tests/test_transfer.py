@@ -79,6 +79,31 @@ def test_peers_write_shared_arrays_and_views_of_them(owner, peer):
             use(owner.declare(text), np.zeros(1, "int32"))
 
 
+def test_bytes_are_read_into_several_arrays_which_may_be_strided(owner, peer):
+    cookie = owner.declare("plain")
+    values = np.arange(300_000.0)
+    first, matrix = np.zeros(10), np.zeros((50, 4))
+    assert peer.read_vectored(cookie, [first, matrix[:, 1], matrix[::-1, 2:]]) is None
+    assert (first == values[:10]).all() and not matrix[:, 0].any()
+    assert (matrix[:, 1] == values[10:60]).all()
+    assert (matrix[::-1, 2:] == values[60:160].reshape(50, 2)).all()
+    large, last = np.zeros((300, 1200)), np.zeros(1000)
+    peer.read_vectored(cookie, [large[:297, :1000], np.zeros(0), last], offset=16_000)
+    assert (large[:297, :1000] == values[2000:299_000].reshape(297, 1000)).all()
+    assert not large[297:].any() and not large[:, 1000:].any()
+    assert (last == values[299_000:]).all()
+
+
+def test_several_arrays_are_written_one_after_another(owner, peer):
+    cookie = owner.declare("shared, 'readwrite'")
+    matrix, fixed = np.arange(12, dtype="int32").reshape(3, 4), np.array([-1, -2], "int32")
+    fixed.flags.writeable = False
+    peer.write_vectored(cookie, [fixed, matrix[:, 2]], offset=4)
+    assert owner.do("found = shared[:2].tolist()") == "[[0, -1, -2, 2, 6], [10, 6, 7, 8, 9]]"
+    with pytest.raises(tcasm.TransferError, match="does not allow"):
+        peer.write_vectored(owner.declare("shared"), [fixed])
+
+
 def test_mapped_array_shows_what_the_owner_writes_and_outlives_it(owner):
     with tcasm.Peer(owner.address) as peer:
         cookie = owner.declare("shared[1:3]")
@@ -156,6 +181,19 @@ def test_arrays_that_cannot_be_used_as_they_are_are_refused(owner, peer):
             peer.read(cookie, out)
     with pytest.raises(tcasm.TransferError, match="no bytes"):
         peer.read(cookie, offset=300_000 * 8)
+    square, many = np.zeros((4, 4)), np.zeros(300_000)
+    for outs, why in (
+        ([np.zeros(2), fixed], "array 1 is read-only"),
+        ([square[:, :2], square[:, 1]], "overlap"),
+        ([np.array([object()])], "Python objects"),
+        ([np.zeros(0)], "no bytes"),
+        ([], "no bytes"),
+        ([many, np.zeros(1)], "beyond the end"),
+    ):
+        with pytest.raises(tcasm.TransferError, match=why):
+            peer.read_vectored(cookie, outs)
+    with pytest.raises(tcasm.TransferError, match="live memory"):
+        peer.read_version(cookie, np.zeros(4))
 
 
 def test_dead_owner_is_noticed_and_named(owner, peer):

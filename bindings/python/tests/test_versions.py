@@ -1,6 +1,7 @@
 """Observers of a producer in another process."""
 
 import gc
+import mmap
 import warnings
 
 import numpy as np
@@ -143,6 +144,41 @@ def test_changes_name_the_fields(simulation):
         step(simulation)
         assert run.latest().changes(first)["fields"] == ["u"]
         assert first.changes(first)["fields"] == []
+
+
+def test_changed_ranges_are_the_pages_of_a_field_that_differ():
+    page = mmap.PAGESIZE
+    in_page = page // 8
+    settings = {"history": 4, "tracker": "compare", "capture": "inline"}
+    with tcasm.Producer("run", capacity=1 << 20, **settings) as p:
+        u, v = p.field("u", 8 * in_page + 100), p.field("v", 10)
+        u[:] = v[:] = 1.0
+        p.publish(step=1)
+        u[3 * in_page] = u[4 * in_page + 7] = u[-1] = 2.0
+        p.publish(step=2)
+        u[0] = 3.0
+        p.field("w", 20)
+        p.publish(step=3)
+        with tcasm.Observer("run") as run:
+            first, second, third = (run.version(number) for number in (1, 2, 3))
+            written = [(3 * page, 2 * page), (8 * page, 800)]
+            assert second.changed_ranges("u") == written
+            assert second.changed_ranges("u", since=first) == written
+            assert second.changed_ranges("v", first) == second.changed_ranges("v") == []
+            assert third.changed_ranges("u") == [(0, page)]
+            assert third.changed_ranges("w", since=second) == [(0, 160)]
+            assert third.changed_ranges("u", since=first) == [(0, page), *written]
+            # A copy of the old field with the ranges is the new one.
+            copy = first.read("u", copy=True)
+            new = third["u"].view("uint8")
+            for offset, length in third.changed_ranges("u", since=first):
+                copy.view("uint8")[offset : offset + length] = new[offset : offset + length]
+            np.testing.assert_array_equal(copy, u)
+            with pytest.raises(tcasm.FieldNotFound, match="absent"):
+                third.changed_ranges("absent")
+            first.release()
+            with pytest.raises(tcasm.Closed):
+                third.changed_ranges("u", since=first)
 
 
 def test_regions_are_listed(simulation, capsys):

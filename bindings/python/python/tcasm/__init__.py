@@ -2,8 +2,8 @@
 
 `Observer` attaches to a region, `Producer` publishes one, `open` reads checkpoints, and `regions`
 lists what there is. `GroupObserver` attaches to all ranks of a parallel program, and
-`restore_or_begin` continues a run. `Owner` and `Peer` transfer bytes between two processes, and
-`HostBuffer` is memory that all processes of a job share.
+`restore_or_begin` continues a run. `Owner` and `Peer` transfer bytes between two processes,
+`Gathered` publishes arrays for them, and `HostBuffer` is memory that all processes of a job share.
 """
 
 from . import _fork as _fork
@@ -36,8 +36,9 @@ from ._errors import (
     VersionGone,
 )
 from ._fields import Field, Mesh
-from ._group import GroupObserver, GroupVersion
-from ._hostbuffer import HostBuffer
+from ._gathered import Gathered
+from ._group import GroupEnds, GroupObserver, GroupVersion
+from ._hostbuffer import Extent, HostBuffer
 from ._observer import Observer, Version
 from ._producer import Group, Producer, Receipt
 from ._regions import Region, regions
@@ -58,11 +59,14 @@ __all__ = [
     "DefineError",
     "EndOfStream",
     "Error",
+    "Extent",
     "Field",
     "FieldLost",
     "FieldNotFound",
     "Forked",
+    "Gathered",
     "Group",
+    "GroupEnds",
     "GroupObserver",
     "GroupVersion",
     "HostBuffer",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from numpy.typing import NDArray
@@ -95,6 +96,20 @@ class GroupVersion:
         return f"<GroupVersion {self.group!r} step={self.step} ranks={self.ranks}>"
 
 
+@dataclass(frozen=True)
+class GroupEnds:
+    """The ranks of this host that publish no more."""
+
+    attached: int  #: the number of ranks whose regions are attached
+    closed: list[int]  #: of these, the ranks that have closed their regions
+    lost: list[int]  #: and those that died without closing them
+
+    @property
+    def all_closed(self) -> bool:
+        """True if all ranks have closed their regions."""
+        return self.attached > 0 and len(self.closed) == self.attached
+
+
 class GroupObserver:
     """An attachment to the regions ``name.RANK`` of this host::
 
@@ -125,6 +140,18 @@ class GroupObserver:
         if found is None:
             raise VersionGone(f"not all ranks have step {step}; they have {self.steps()}")
         return GroupVersion(found)
+
+    def agreed(self) -> GroupVersion:
+        """Returns the newest step that all ranks of the job have, on all hosts, each of which needs
+        a ``tcasm-agent``. After the death of ranks or of the agent it is the last one that was
+        agreed, as long as that exists. Waits for nobody. Raises `NotReady` if no step is agreed
+        yet, `RegionNotFound` if no agent runs on this host, `ProducerLost` if it has ended and the
+        step exists no more, and `VersionGone` if the ranks of this host are of another run."""
+        return GroupVersion(self._core.agreed())
+
+    def ends(self) -> GroupEnds:
+        """Returns which ranks publish no more. Waits for nobody."""
+        return GroupEnds(**self._core.ends())
 
     def steps(self) -> list[int]:
         """Returns the steps that all ranks have now."""

@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _tcasm
-from ._errors import CannotPickle, NotReady
+from ._errors import CannotPickle, HostBufferError, NotReady
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A range of addresses for a region: ``Producer(..., extent=part)``."""
+
+    base: int  #: the address of the first byte
+    bytes: int
 
 
 class HostBuffer:
@@ -25,9 +34,12 @@ class HostBuffer:
 
     With ``processes`` all of them get the buffer within ``timeout`` seconds, or none does. With
     ``rendezvous=(address, secret)`` the hosts of the job agree on one address, through
-    ``tcasm hostbuffer serve`` at ``"host:port"`` and the file of its secret. There
-    are no locks: initialise a section once, then read it. Arrays keep the memory when this is
-    closed. A process can have the buffer of a job only once at a time.
+    ``tcasm hostbuffer serve`` at ``"host:port"`` and the file of its secret. There are no locks:
+    initialise a section once, then read it. Arrays keep the memory when this is closed. A process
+    can have the buffer of a job only once at a time.
+
+    With ``ranks={"state": 64}`` the section ``"state"`` is for the regions of 64 ranks, each with
+    at most as many bytes of fields as ``sections`` says: see `take_part`.
     """
 
     def __init__(
@@ -35,13 +47,21 @@ class HostBuffer:
         job: str,
         sections: Mapping[str, int],
         *,
+        ranks: Mapping[str, int] | None = None,
         processes: int | None = None,
         rendezvous: tuple[str, str | os.PathLike[str]] | None = None,
         timeout: float = 60.0,
     ) -> None:
         self.job = job
+        of_ranks = dict(ranks or {})
+        listed = [(name, size, of_ranks.pop(name, 0)) for name, size in sections.items()]
+        if of_ranks:
+            raise HostBufferError(
+                f"ranks has {sorted(of_ranks)}, and there are only the sections {list(sections)}; "
+                "give each section of ranks a size, too"
+            )
         meeting = rendezvous and (rendezvous[0], os.fspath(rendezvous[1]))
-        self._core = _tcasm.HostBuffer(job, list(sections.items()), processes, meeting, timeout)
+        self._core = _tcasm.HostBuffer(job, listed, processes, meeting, timeout)
         #: The writable arrays of each section, which become read-only when it is sealed.
         self._arrays: dict[str, list[weakref.ref[NDArray[np.uint8]]]] = {}
 
@@ -65,6 +85,19 @@ class HostBuffer:
         if array.flags.writeable:
             self._arrays.setdefault(name, []).append(weakref.ref(array))
         return array
+
+    def take_part(self, name: str, rank: int) -> Extent:
+        """Takes the part of ``rank`` in a section for regions, once in a process. The region of the
+        rank lies there, at the same address in each run and on each host::
+
+            part = buffer.take_part("state", rank)
+            group = tcasm.Group(rank, 64)
+            with tcasm.Producer("weather", group=group, extent=part) as p:
+                ...
+
+        The buffer may be closed before the producer. Raises `HostBufferError` if the part is taken,
+        or if there is no such section or rank."""
+        return Extent(*self._core.take_part(name, rank))
 
     def seal(self, name: str) -> None:
         """Makes a section read-only in all processes, for ever. Drop views of it before."""

@@ -56,6 +56,19 @@ class Version(AnyVersion):
         from the version before."""
         return self._core.changes(None if since is None else since._core)
 
+    def changed_ranges(self, name: str, since: Version | None = None) -> list[tuple[int, int]]:
+        """Returns the offset and the length of each range of bytes of a field that may differ from
+        ``since``, or from the version before: whole pages, cut to the field, ascending, not
+        touching. Offsets count from the first byte of the field in memory. The whole field is
+        returned if it is new, lies elsewhere or has another length. Of a field in C order::
+
+            data = version["u"].reshape(-1).view("uint8")
+            for offset, length in version.changed_ranges("u", since=older):
+                send(offset, data[offset : offset + length])
+
+        Raises `FieldNotFound`, or `FieldLost` if this version has no values of it."""
+        return self._core.changed_ranges(name, None if since is None else since._core)
+
     def _source(self, name: str) -> Source:
         from ._dask import LiveSource
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +14,7 @@ from . import _tcasm
 from ._buffers import Buffer
 from ._errors import CannotPickle, DefineError, FieldNotFound
 from ._fields import Attr, Field, field_of
+from ._hostbuffer import Extent
 
 Receipt = _tcasm.Receipt
 Group = _tcasm.Group
@@ -31,27 +32,61 @@ class Producer:
 
     In a parallel program each rank gives its ``group``, and its region is called ``name.RANK``.
 
-    ``capacity`` is the bytes of all fields together, rounded up to pages. Memory that is not
-    touched takes only addresses. While `publish` runs, no other thread may store to fields.
+    ``capacity`` is the bytes of all fields together, rounded up to pages [1 GiB]. Memory that is
+    not touched takes only addresses. While `publish` runs, no other thread may store to fields.
     Arrays stay valid after the end of the stream, but nobody sees what is written then.
+
+    Versions: at most ``versions`` are alive at once, of which ``history`` besides the newest one
+    stay although nobody pins them, and all together hold at most ``memory`` bytes [four times the
+    capacity]. ``reserve_for_every=n`` keeps room for two versions of steps that are multiples of
+    ``n``: for jobs in which a step counts only if no rank has skipped it.
+
+    Changes: ``tracker`` fixes how stores are noticed, ``"uffd-async"``, ``"cow"`` or ``"compare"``
+    [the best one that works here]. ``capture`` says when densely written fields are copied:
+    ``"inline"`` in `publish`, ``"deferred"`` after it, or ``"auto"``. Up to 256 ``copiers`` copy
+    then, on the processors ``copier_affinity`` [any] and with the nice value ``copier_nice``.
+    Memory that is not written for some versions is shared with the newest one unless
+    ``shared_backing`` is false. ``huge_pages`` are ``"transparent"``, ``"off"`` or ``"reserved"``
+    (by an administrator). With ``check_hand_over`` a store to a handed-over field that is published
+    ends the program with a SIGSEGV, and bytes that a rewriting leaves out are 0xFF.
+
+    Place and access: the region lies at ``base``, a multiple of the page size, or in an ``extent``
+    (`HostBuffer.take_part`), whose size is its capacity then; otherwise its name gives the address.
+    ``allow`` is ``"same-user"``, ``"everyone"`` or a list of user ids.
+
+    Settings that cannot be, such as an unknown tracker, are a `DefineError`; a region that cannot
+    be created, also because a tracker does not work here, is a `CreateError`.
     """
 
     def __init__(
         self,
         name: str,
         *,
-        capacity: int = 1 << 30,
+        capacity: int | None = None,
         versions: int = 8,
         history: int = 1,
         first_version: int = 1,
         memory: int | None = None,
+        reserve_for_every: int | None = None,
+        tracker: str | None = None,
         capture: str = "auto",
         wait_for_capture: bool = False,
         no_kernel_writes: bool = False,
+        shared_backing: bool = True,
+        huge_pages: str = "transparent",
+        copiers: int | None = None,
+        copier_affinity: Sequence[int] = (),
+        copier_nice: int | None = None,
+        check_hand_over: bool | None = None,
+        allow: str | Sequence[int] = "same-user",
         max_observers: int = 64,
+        base: int | None = None,
+        extent: Extent | None = None,
         attrs: dict[str, Attr] | None = None,
         group: Group | None = None,
     ) -> None:
+        if capacity is None:
+            capacity = 1 << 30 if extent is None else 0
         settings = {
             "name": name,
             "capacity": capacity,
@@ -59,10 +94,21 @@ class Producer:
             "history": history,
             "first_version": first_version,
             "memory": memory,
+            "reserve_for_every": reserve_for_every,
+            "tracker": tracker,
             "capture": capture,
             "wait_for_capture": wait_for_capture,
             "no_kernel_writes": no_kernel_writes,
+            "shared_backing": shared_backing,
+            "huge_pages": huge_pages,
+            "copiers": copiers,
+            "copier_affinity": list(copier_affinity),
+            "copier_nice": copier_nice,
+            "check_hand_over": check_hand_over,
+            "allow": allow,
             "max_observers": max_observers,
+            "base": base,
+            "extent": extent and (extent.base, extent.bytes),
             "attrs": attrs or {},
             "group": group,
         }
@@ -263,6 +309,16 @@ class Producer:
         `set_uniform_mesh` uses it again."""
         self._core.set_unused(name)
 
+    def scratch(
+        self, shape: int | Sequence[int], dtype: DTypeLike = "float64"
+    ) -> NDArray[Any]:
+        """Returns an array of zeros in C order that lies in the region and is no field: it is never
+        tracked or captured, and no version has it. It takes its bytes of the capacity, rounded up
+        to pages, until the producer and all its arrays are gone. Raises `DefineError` if there is
+        too little room, or if the shape has no elements."""
+        sizes = [shape] if isinstance(shape, int) else list(shape)
+        return self._core.array(self._core.scratch(sizes, _native(dtype).name), True)
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Returns the live memory of a field: all that there is room for."""
         if name in self._adopted:
@@ -327,6 +383,13 @@ class Producer:
         on."""
         self._core.set_len(name, length)
 
+    def set_lens(self, lengths: Mapping[str, int]) -> None:
+        """Sets several lengths at once, of variable fields or meshes by their names, from the next
+        version on: ``p.set_lens({"cells": 40, "connectivity": 160})``. Each is exactly the given
+        one. Raises `DefineError` if they do not fit together or there is no room for one: then all
+        lengths are as they were."""
+        self._core.set_lens(dict(lengths))
+
     def length(self, name: str) -> int:
         """Returns the length of a field or a mesh."""
         return self._core.len(name)
@@ -354,6 +417,28 @@ class Producer:
     def rollback(self, version: int) -> tuple[int, float]:
         """Restores all fields to a version that exists. Returns its step and time."""
         return self._core.rollback(version)
+
+    def stats(self) -> dict[str, Any]:
+        """Returns counters since the beginning: ``publishes``, ``skips``, captured ``pages`` and
+        ``bytes``, pages ``handed_over``, versions that were ``deferred`` and of these ``given_up``,
+        ``early_stores`` that waited for a copier, ``tracker_errors``, ``pages_compacted``. And what
+        there is now: ``held_bytes`` of all versions, ``shared_bytes`` of live memory, ``observers``
+        and others. ``publish_us`` is the median, the 99th percentile and the longest duration of
+        publish, in microseconds. ``user_mode_only`` is true if a system call that writes into a
+        field during a deferred capture fails."""
+        return self._core.stats()
+
+    def trim(self) -> int:
+        """Gives memory that no version uses back to the system, for example after observers have
+        held many versions. Returns the number of bytes."""
+        return self._core.trim()
+
+    def revoke(self, pid: int) -> int:
+        """Revokes all observers of process ``pid`` (`Observer.observers` lists them), and returns
+        how many there were. They get no more versions: their calls raise `Revoked`. The versions
+        that they hold stay as they are, and keep their memory until that process lets go of them or
+        ends."""
+        return self._core.revoke(pid)
 
     #: The names that ADIOS2 has for the two.
     begin_step = wait_captured

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _tcasm
 from ._errors import CannotPickle, DeclareError, TransferError
+
+if TYPE_CHECKING:
+    from ._gathered import Gathered
 
 
 def SharedArray(shape: int | Sequence[int], dtype: DTypeLike = "float64") -> NDArray[Any]:
@@ -41,11 +45,13 @@ class Owner:
         with tcasm.Owner() as owner:
             cookie = owner.declare(u[:, 0])          # send it with owner.address
 
-    Closing this ends all connections.
+    Closing this ends all connections, and closes what is `Gathered` for it.
     """
 
     def __init__(self) -> None:
         self._core = _tcasm.Owner()
+        #: What it has declared besides arrays. Each keeps the owner.
+        self._gathered: weakref.WeakSet[Gathered] = weakref.WeakSet()
 
     @property
     def address(self) -> Path:
@@ -78,6 +84,8 @@ class Owner:
 
     def close(self) -> None:
         """Ends all connections. Memory that peers still copy stays for ever."""
+        for gathered in list(self._gathered):
+            gathered.close()
         self._core.close()
 
     @property
@@ -135,14 +143,46 @@ class Peer:
         bytes in any mixture. For consistent data, publish versions. After an error ``out`` may have
         any bytes. Nothing else may use ``out`` during the call."""
         if out is None:
-            rest = self.describe(cookie).nbytes - offset
-            if rest <= 0:
-                raise TransferError(f"there are no bytes from offset {offset} on")
-            out = np.empty(rest, np.uint8)
-        if not out.flags.writeable:
-            raise TransferError("out is read-only")
-        self._core.read(cookie, offset, _bytes_of(out))
+            out = self._room(cookie, offset)
+        self._core.read(cookie, offset, _to_write(out))
         return out
+
+    def _room(self, cookie: bytes, offset: int) -> NDArray[np.uint8]:
+        """Returns an array for all bytes of a declaration from an offset on."""
+        rest = self.describe(cookie).nbytes - offset
+        if rest <= 0:
+            raise TransferError(f"there are no bytes from offset {offset} on")
+        return np.empty(rest, np.uint8)
+
+    def read_version(
+        self, cookie: bytes, out: NDArray[Any] | None = None, *, offset: int = 0
+    ) -> tuple[int, NDArray[Any]]:
+        """Reads as `read` does, of a cookie that stands for a version, as that of `Gathered`. All
+        bytes are of the same version, whose number is returned, too. Raises `TransferError` if the
+        cookie is of live memory."""
+        if out is None:
+            out = self._room(cookie, offset)
+        return self._core.read_version(cookie, offset, _to_write(out)), out
+
+    def read_vectored(
+        self, cookie: bytes, outs: Sequence[NDArray[Any]], *, offset: int = 0
+    ) -> int | None:
+        """Reads bytes of a declaration from ``offset`` on into several arrays, one after another.
+        These may be strided, as ``a[:, 3]``: their elements are filled in C order. They must not
+        overlap. Returns the number of the version if the cookie stands for one, and otherwise None:
+        then the result *may be torn*, as that of `read`, whose rules hold here as well."""
+        for index, out in enumerate(outs):
+            if not out.flags.writeable:
+                raise TransferError(f"array {index} is read-only")
+        return self._core.read_vectored(cookie, offset, _pieces_of(outs))
+
+    def write_vectored(
+        self, cookie: bytes, arrays: Sequence[NDArray[Any]], *, offset: int = 0
+    ) -> None:
+        """Writes the bytes of several arrays, one after another, to a declaration from ``offset``
+        on. They may be strided: their elements are written in C order, without a copy before.
+        Nothing may write the arrays during the call. After an error any part may be written."""
+        self._core.write_vectored(cookie, offset, _pieces_of(arrays))
 
     def write(self, cookie: bytes, array: NDArray[Any], *, offset: int = 0) -> None:
         """Writes the bytes of an array, in C order, to a declaration from ``offset`` on. After an
@@ -173,6 +213,32 @@ class Peer:
 
     def __repr__(self) -> str:
         return f"<Peer {str(self.address)!r}{' closed' if self.closed else ''}>"
+
+
+def _to_write(out: NDArray[Any]) -> NDArray[np.uint8]:
+    """Returns the memory of a contiguous array as bytes that can be written."""
+    if not out.flags.writeable:
+        raise TransferError("out is read-only")
+    return _bytes_of(out)
+
+
+def _pieces_of(arrays: Sequence[NDArray[Any]]) -> list[NDArray[np.uint8]]:
+    """Returns the memory of arrays as bytes, not as copies, in the order of their indices."""
+    pieces = [_strided_bytes_of(array) for array in arrays if array.nbytes]
+    if not pieces:
+        raise TransferError("the arrays have no bytes; give one that has elements")
+    return pieces
+
+
+def _strided_bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Returns the memory of an array as bytes: a last axis more if its own is not contiguous."""
+    if array.dtype.hasobject:
+        raise TransferError(f"{array.dtype} has Python objects, which mean nothing elsewhere")
+    if array.flags.c_contiguous:
+        return array.reshape(-1).view(np.uint8)
+    if array.strides[-1] != array.itemsize:
+        array = array[..., np.newaxis]
+    return array.view(np.uint8)
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
