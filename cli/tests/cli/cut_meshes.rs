@@ -58,7 +58,7 @@ fn place(j: f64, i: f64) -> [f64; 3] {
 
 /// Reads a file with one data set with VTK. Returns for each version its points, the bounds of its
 /// cells (along x, y and z), and its arrays.
-fn with_vtk(path: &Path) -> Vec<Value> {
+pub fn with_vtk(path: &Path) -> Vec<Value> {
     let read: Run = python("read_mesh.py").arg(path).output().unwrap().into();
     assert_eq!((read.code, read.err.as_str()), (0, ""), "{read:?}");
     serde_json::from_str(&read.out).unwrap()

@@ -1,8 +1,11 @@
 //! Tests of `run`: programs that map files, and know nothing of TCASM.
 
 use crate::common::{Run, command, good, name, tcasm, until};
+use crate::cut_meshes::with_vtk;
+use crate::view::Served;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -93,6 +96,16 @@ fn other_commands_see_the_fields_of_the_description() {
     assert!(good(&["stats", &name, "u"]).out.contains("512"), "values");
     let file = folder.path().join("u.vtkhdf");
     good(&["export", &name, file.to_str().unwrap()]);
+    let read = with_vtk(&file);
+    assert_eq!(read[0]["point_data"]["u"], json!(vec![4.0; 512]));
+    assert_eq!(read[0]["points"][33], json!([0.5, 0.5, 0.0]));
+    let view = Served::start(&[&name, "--port", "0"]);
+    let told = view.told_until(r#""unit":"K""#);
+    assert!(
+        told.contains(&name) && told.contains(r#""name":"u""#),
+        "{told}"
+    );
+    drop(view);
     let file = hdf5::File::open(file).unwrap();
     let u = file
         .dataset("VTKHDF/PointData/u")

@@ -56,6 +56,21 @@ impl Served {
         stream
     }
 
+    /// Returns what the page is told first, until it has `text`.
+    pub fn told_until(&self, text: &str) -> String {
+        let mut socket = self.open_socket();
+        let (mut told, mut part) = (Vec::new(), [0; 4096]);
+        loop {
+            let n = socket.read(&mut part).unwrap();
+            assert!(n > 0, "the view has closed the connection");
+            told.extend_from_slice(&part[..n]);
+            let seen = String::from_utf8_lossy(&told);
+            if seen.contains(text) {
+                return seen.into_owned();
+            }
+        }
+    }
+
     fn get(&self, path: &str) -> String {
         let (host, token) = self.parts();
         let mut stream = TcpStream::connect(host).unwrap();
