@@ -25,6 +25,7 @@ pub mod pages;
 mod part;
 mod plain;
 mod preview;
+mod ranks;
 mod region;
 mod several;
 mod signals;

@@ -1,11 +1,14 @@
 //! A region of this process with the global arrays of a group, for what follows single regions.
 //!
 //! A thread gathers each new step of the group, and publishes it under a name of its own. So the
-//! live view and `tcasm watch` show a group as they show any region.
+//! live view and `tcasm watch` show a group as they show any region. If ranks of other hosts have
+//! the rest of an array, the region has the part that is on this host ([`crate::gathered`]).
 
 use crate::failure::{Code, Failure};
-use crate::gathered::{bytes_of, table_of};
+use crate::gathered::{bytes_of, describe};
 use crate::named::{self, Named};
+use crate::output;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -25,7 +28,8 @@ pub struct Mirror {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Mirrors `name` if it is a group, and no region.
+/// Mirrors `name` if it is a group, and no region. Says on standard error which arrays are not all
+/// here.
 pub fn of_group(name: &str) -> Result<Option<Mirror>, Failure> {
     match named::attach(name) {
         Ok(Named::Group(group)) => Ok(Some(Mirror::start(group)?)),
@@ -42,6 +46,9 @@ impl Mirror {
         let mut region = Region::new(&name, &version)?;
         region.publish(&version)?;
         drop(version);
+        for (text, fields) in &region.notes {
+            output::note(&format!("{}: {text}", fields.join(", ")));
+        }
         let end = Arc::new(AtomicBool::new(false));
         let stop = end.clone();
         let follow = move || follow(&mut group, region, || stop.load(Ordering::Relaxed));
@@ -91,11 +98,14 @@ fn follow(group: &mut GroupObserver, mut region: Region, end: impl Fn() -> bool)
 struct Region {
     producer: Producer,
     fields: Vec<FieldDesc>,
+    /// What is to be said of arrays, and their names.
+    notes: BTreeMap<String, Vec<String>>,
 }
 
 impl Region {
     fn new(name: &str, version: &GroupVersion) -> Result<Region, Failure> {
-        let table = table_of(version)?;
+        let gathered = describe(version, false)?;
+        let table = gathered.table;
         let mut fields = table.fields;
         let mut offset = 0;
         for field in &mut fields {
@@ -110,7 +120,11 @@ impl Region {
         for field in &fields {
             producer.define(field).map_err(|error| failed(&error))?;
         }
-        Ok(Region { producer, fields })
+        Ok(Region {
+            producer,
+            fields,
+            notes: gathered.notes,
+        })
     }
 
     /// Publishes a step of the group.

@@ -10,6 +10,7 @@ use std::ops::Range;
 use tcasm_analytics::dynamic::AnalyticsError;
 use tcasm_analytics::{Number, Pick, Selection};
 use tcasm_core::field::{ArrayError, FieldDesc, Kind};
+use tcasm_observer::GlobalField;
 
 /// A part of a field, as a sub-array and what is selected of it.
 #[derive(Debug)]
@@ -64,6 +65,11 @@ impl<'d> Part<'d> {
         })
     }
 
+    /// Returns the indices along each axis from the first to the last that is taken.
+    pub fn ranges(&self) -> &[Range<usize>] {
+        &self.ranges
+    }
+
     /// Returns true if the slice names the axis of the components.
     pub fn names_components(&self) -> bool {
         self.names_components
@@ -92,7 +98,8 @@ impl<'d> Part<'d> {
     }
 
     /// Maps the sub-array, or gathers it from the blocks of a group, and calls `work` with what is
-    /// selected of it. The last axis has the components if [`Part::is_vector`].
+    /// selected of it. The last axis has the components if [`Part::is_vector`]. Floats that no
+    /// block has are NaN.
     pub fn read<T: Number, R>(
         &self,
         subject: &Subject<'_>,
@@ -108,20 +115,62 @@ impl<'d> Part<'d> {
                 let view = version.view_part(name, &self.ranges)?;
                 self.select(view.part::<T>(name, &self.ranges)?, work)
             }
-            Subject::Blocks(blocks) => self.select(blocks.read::<T>(&self.ranges)?.view(), work),
+            Subject::Blocks(blocks) => {
+                let array = blocks.all.clone().or_nan();
+                self.select(array.read::<T>(&self.ranges)?.view(), work)
+            }
         }
+    }
+
+    /// Gathers the sub-array of an array of which the ranks of this host have only a part. Calls
+    /// `work` with what is selected of it, and with an array of the same shape that is true where a
+    /// block has the value. Fails if no block has any value of the sub-array.
+    pub fn read_present<T: Number, R>(
+        &self,
+        array: &GlobalField<'_>,
+        work: impl FnOnce(ArrayViewD<'_, T>, ArrayViewD<'_, bool>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let is_here = self.present(array);
+        let values = match is_here.iter().any(|is_here| *is_here) {
+            true => array
+                .clone()
+                .or_fill(T::zeroed())?
+                .read::<T>(&self.ranges)?,
+            false => array.read::<T>(&self.ranges)?,
+        };
+        self.select(values.view(), |values| {
+            self.select(is_here.view(), |is_here| work(values, is_here))
+        })
+    }
+
+    /// Returns an array of the shape of the sub-array that is true where a block has the value.
+    fn present(&self, array: &GlobalField<'_>) -> ArrayD<bool> {
+        let mut is_here = ArrayD::from_elem(self.shape(), true);
+        for missing in array.missing_in(&self.ranges) {
+            let mut hole = is_here.view_mut();
+            for (axis, (part, all)) in std::iter::zip(&missing, &self.ranges).enumerate() {
+                let inside = part.start - all.start..part.end - all.start;
+                hole.slice_axis_inplace(Axis(axis), Slice::from(inside));
+            }
+            hole.fill(false);
+        }
+        is_here
     }
 
     /// Returns the sub-array of a field that has no values.
     fn nothing<T: Number>(&self) -> ArrayD<T> {
+        ArrayD::from_elem(self.shape(), T::zeroed())
+    }
+
+    /// Returns the shape of the sub-array with all components.
+    fn shape(&self) -> Vec<usize> {
         let lens = self.ranges.iter().map(ExactSizeIterator::len);
         let components = (self.desc.components > 1).then_some(self.desc.components);
-        let shape: Vec<usize> = lens.chain(components).collect();
-        ArrayD::from_elem(shape, T::zeroed())
+        lens.chain(components).collect()
     }
 
     /// Calls `work` with what is selected of `array`, the sub-array with all components.
-    fn select<T: Number, R>(
+    fn select<T, R>(
         &self,
         mut array: ArrayViewD<'_, T>,
         work: impl FnOnce(ArrayViewD<'_, T>) -> Result<R, Failure>,

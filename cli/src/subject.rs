@@ -2,9 +2,11 @@
 
 use crate::failure::{Code, Failure};
 use crate::named::{self, Named};
+use crate::ranks::Ranks;
 use crate::{output, region};
 use serde::Serialize;
 use std::fmt;
+use std::ops::Range;
 use tcasm_core::field::{FieldDesc, Order};
 use tcasm_core::with_dtype;
 use tcasm_observer::{GlobalField, GroupVersion, Version};
@@ -18,7 +20,17 @@ pub enum Source {
 /// A field of a region, or an array of which the ranks of a group have blocks.
 pub enum Subject<'s> {
     Field(&'s Version, &'s FieldDesc),
-    Blocks(Box<GlobalField<'s>>),
+    Blocks(Box<Blocks<'s>>),
+}
+
+/// An array of which the ranks of this host have blocks. Indices that no block has are errors.
+pub struct Blocks<'s> {
+    /// The whole array. Slices have its indices.
+    pub all: GlobalField<'s>,
+    /// The part that is on this host, which is taken without a slice.
+    pub here: GlobalField<'s>,
+    /// True if `all` has only the fields of this host, and other hosts have more.
+    lacks_ranks: bool,
 }
 
 /// The time of the data. A group has no numbers of versions.
@@ -56,9 +68,15 @@ impl Source {
                 let is_local = version
                     .blocks(name)
                     .all(|block| block.field.global.is_none());
-                Ok(Subject::Blocks(Box::new(match is_local {
+                let all = match is_local {
                     true => version.concatenated(name)?,
                     false => version.global(name)?,
+                };
+                let lacks_ranks = version.members().len() < version.ranks() as usize;
+                Ok(Subject::Blocks(Box::new(Blocks {
+                    here: all.here(),
+                    all,
+                    lacks_ranks: is_local && lacks_ranks,
                 })))
             }
         }
@@ -81,12 +99,21 @@ impl Subject<'_> {
     pub fn desc(&self) -> &FieldDesc {
         match self {
             Subject::Field(_, desc) => desc,
-            Subject::Blocks(blocks) => blocks.desc(),
+            Subject::Blocks(blocks) => blocks.all.desc(),
+        }
+    }
+
+    /// Describes what is here of the array of a group, or of the indices `part` of it.
+    pub fn ranks(&self, part: Option<&[Range<usize>]>) -> Option<Ranks> {
+        match self {
+            Subject::Field(..) => None,
+            Subject::Blocks(blocks) => Some(Ranks::of(&blocks.all, part, blocks.lacks_ranks)),
         }
     }
 
     /// Calls `work` with the description, and with a function that copies bytes of the field, from
-    /// an offset on. The bytes of a group are in C order, whatever the order of the blocks is.
+    /// an offset on. Of a group it is the part that is on this host, in C order, whatever the order
+    /// of the blocks is. Floats that no block has are NaN.
     pub fn read<R>(
         &self,
         work: impl FnOnce(&FieldDesc, &ReadBytes<'_>) -> Result<R, Failure>,
@@ -98,14 +125,17 @@ impl Subject<'_> {
                     &|at, out| Ok(version.read_bytes(&desc.name, at, out)?),
                 )
             }
-            Subject::Blocks(blocks) => with_dtype!(blocks.desc().dtype, T => {
-                let view = blocks.view::<T>()?;
+            Subject::Blocks(blocks) => {
+                let here = blocks.here.clone().or_nan();
                 let desc = FieldDesc {
                     order: Order::C,
-                    ..blocks.desc().clone()
+                    ..here.desc().clone()
                 };
-                work(&desc, &|at, out| Ok(view.read_bytes(at, out)?))
-            }),
+                with_dtype!(desc.dtype, T => {
+                    let view = here.view::<T>()?;
+                    work(&desc, &|at, out| Ok(view.read_bytes(at, out)?))
+                })
+            }
         }
     }
 }

@@ -61,6 +61,7 @@ pub enum Command {
     /// Show a field, or write it as a numpy file or as raw bytes
     Dump(DumpArgs),
     /// Show count, extrema, mean, variance and histogram of a field
+    #[command(visible_alias = "analyze")]
     Stats(StatsArgs),
     /// Show a region live in a browser, on a page that this command serves
     #[command(after_help = VIEW_HELP)]

@@ -20,14 +20,30 @@ pub fn run(args: &DumpArgs) -> Result<(), Failure> {
                     region of a rank";
         return Err(Failure::new(Code::Usage, text));
     }
+    let note = note(args, &subject)?;
     match (&args.npy, &args.raw) {
-        (_, Some(target)) => target.write(args.force, |out| raw(&subject, out)),
-        (Some(target), _) => numpy(args, &subject, target),
-        _ => show(args, &subject, source.moment()),
+        (_, Some(target)) => target.write(args.force, |out| raw(&subject, out))?,
+        (Some(target), _) => numpy(args, &subject, target)?,
+        _ => return show(args, &subject, source.moment(), note),
     }
+    note.iter().for_each(|note| output::note(note));
+    Ok(())
 }
 
-/// Writes the bytes as they are in memory, or those of a group in C order. They are read in pieces.
+/// Says whose values are dumped, if other hosts have a part of them.
+fn note(args: &DumpArgs, subject: &Subject<'_>) -> Result<Option<String>, Failure> {
+    let ranks = match subject {
+        Subject::Blocks(_) if !args.slice.is_all() => {
+            let part = Part::of(subject.desc(), &args.slice, false)?;
+            subject.ranks(Some(part.ranges()))
+        }
+        _ => subject.ranks(None),
+    };
+    Ok(ranks.and_then(|ranks| ranks.note()))
+}
+
+/// Writes the bytes as they are in memory, or those of a group that are on this host in C order.
+/// They are read in pieces.
 fn raw(subject: &Subject<'_>, out: &mut dyn Write) -> Result<(), Failure> {
     subject.read(|desc, read| {
         let (mut at, mut piece) = (0, vec![0; 4 << 20]);
@@ -68,7 +84,10 @@ fn array<T: Number, R>(
     }
     let (version, desc) = match subject {
         Subject::Field(version, desc) => (version, *desc),
-        Subject::Blocks(blocks) => return work(blocks.array::<T>()?.view()),
+        Subject::Blocks(blocks) => {
+            let here = blocks.here.clone().or_nan();
+            return work(here.array::<T>()?.view());
+        }
     };
     let view = version.view_of(&[desc.name.as_str()])?;
     let whole = field::view::<T>(desc, view.bytes_of(desc)?)
@@ -79,8 +98,14 @@ fn array<T: Number, R>(
     })
 }
 
-fn show(args: &DumpArgs, subject: &Subject<'_>, moment: Moment) -> Result<(), Failure> {
+fn show(
+    args: &DumpArgs,
+    subject: &Subject<'_>,
+    moment: Moment,
+    note: Option<String>,
+) -> Result<(), Failure> {
     let desc = subject.desc();
+    let note = note.map_or_else(String::new, |note| plain::line(&note));
     let mut heading = heading(desc, args.with_ghosts);
     let text = match (&desc.kind, subject) {
         (Kind::Raw { .. }, Subject::Field(version, desc)) if args.slice.is_all() => {
@@ -92,7 +117,8 @@ fn show(args: &DumpArgs, subject: &Subject<'_>, moment: Moment) -> Result<(), Fa
                 let shape = output::shape(array.shape());
                 heading += &format!("  slice {} takes {shape}", args.slice);
             }
-            Ok(plain::line(&format!("{heading}  {moment}")) + &preview::corners(array))
+            let heading = plain::line(&format!("{heading}  {moment}"));
+            Ok(heading + &note + &preview::corners(array))
         }))?,
     };
     output::text(&text)

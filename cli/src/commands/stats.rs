@@ -6,15 +6,17 @@ use crate::args::StatsArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
 use crate::part::Part;
+use crate::ranks::Ranks;
 use crate::subject::{Moment, Source, Subject};
-use ndarray::{ArrayViewD, Axis};
+use ndarray::{ArrayD, ArrayViewD, Axis};
 use print::Stats;
 use tcasm_analytics::dynamic::{self, AnalyticsError};
 use tcasm_analytics::histogram::histogram_of_points;
 use tcasm_analytics::moments::moments_of_points;
-use tcasm_analytics::{Histogram, Lane, Moments, Number, PerComponent, Range};
+use tcasm_analytics::{Histogram, Lane, Moments, Number, PerComponent, Range, Selection};
 use tcasm_core::field::FieldDesc;
 use tcasm_core::with_dtype;
+use tcasm_observer::GlobalField;
 
 /// The results, and what they describe.
 struct Operators {
@@ -23,6 +25,8 @@ struct Operators {
     shape: Vec<usize>,
     /// The numbers of the components that have results.
     numbers: Vec<usize>,
+    /// The ranks of a group that have the values.
+    ranks: Option<Ranks>,
 }
 
 pub fn run(args: &StatsArgs) -> Result<(), Failure> {
@@ -47,6 +51,7 @@ fn gather(args: &StatsArgs, subject: &Subject<'_>, moment: Moment) -> Result<Sta
         name: args.what.name.clone(),
         field: desc.name.clone(),
         moment,
+        ranks: done.ranks.clone(),
         dtype: desc.dtype.to_string(),
         unit: desc.unit.clone(),
         describes: described(&done, desc),
@@ -70,6 +75,7 @@ fn only(done: Operators, lane: Option<Lane>) -> Operators {
         histogram: only_lane(&done.histogram, lane),
         shape: done.shape,
         numbers: done.numbers.into_iter().filter(chosen).collect(),
+        ranks: done.ranks,
     }
 }
 
@@ -108,16 +114,27 @@ fn range(args: &StatsArgs) -> Range {
         .map_or(Range::Auto, |(low, high)| Range::Given(low, high))
 }
 
-/// Reads the whole field piece by piece, each piece once.
+/// Reads the whole field piece by piece, each piece once. Of the array of a group this is the part
+/// that is on this host. If the part has gaps between its blocks, it is gathered.
 fn of_field(args: &StatsArgs, subject: &Subject<'_>) -> Result<Operators, Failure> {
-    subject.read(|desc, read| {
-        Ok(Operators {
-            histogram: dynamic::read_histogram(desc, read, args.bins, range(args))?,
-            moments: dynamic::read_moments(desc, read)?,
-            shape: desc.interior_shape(),
-            numbers: (0..desc.components).collect(),
-        })
-    })
+    let ranks = subject.ranks(None);
+    match subject {
+        Subject::Blocks(blocks) if !blocks.here.missing().is_empty() => {
+            let here = &blocks.here;
+            let part = Part::of(here.desc(), &Selection::all(), false)?;
+            let done = with_dtype!(here.desc().dtype, T => of_present::<T>(args, here, &part))?;
+            Ok(Operators { ranks, ..done })
+        }
+        _ => subject.read(|desc, read| {
+            Ok(Operators {
+                histogram: dynamic::read_histogram(desc, read, args.bins, range(args))?,
+                moments: dynamic::read_moments(desc, read)?,
+                shape: desc.interior_shape(),
+                numbers: (0..desc.components).collect(),
+                ranks,
+            })
+        }),
+    }
 }
 
 /// Maps the part of the field that has the selection.
@@ -128,7 +145,46 @@ fn of_part<T: Number>(args: &StatsArgs, subject: &Subject<'_>) -> Result<Operato
         let text = "both --slice and --component choose components; use one of them";
         return Err(Failure::new(Code::Usage, text));
     }
-    part.read::<T, _>(subject, |selected| of_points(args, desc, &part, selected))
+    let ranks = subject.ranks(Some(part.ranges()));
+    let done = match subject {
+        Subject::Blocks(blocks) if !blocks.all.missing_in(part.ranges()).is_empty() => {
+            of_present::<T>(args, &blocks.all, &part)
+        }
+        _ => part.read::<T, _>(subject, |selected| of_points(args, desc, &part, selected)),
+    };
+    Ok(Operators { ranks, ..done? })
+}
+
+/// Gathers a part of the array of a group, and takes only the values that ranks of this host have.
+fn of_present<T: Number>(
+    args: &StatsArgs,
+    array: &GlobalField<'_>,
+    part: &Part<'_>,
+) -> Result<Operators, Failure> {
+    part.read_present::<T, _>(array, |selected, is_here| {
+        let axes = selected.ndim() - usize::from(part.is_vector());
+        let shape = selected.shape()[..axes].to_vec();
+        let values = present(selected, is_here, part.is_vector());
+        let done = of_points(args, array.desc(), part, values.view())?;
+        Ok(Operators { shape, ..done })
+    })
+}
+
+/// Returns the values that are here as a list. That of a vector has a second axis, its components.
+fn present<T: Number>(
+    values: ArrayViewD<'_, T>,
+    is_here: ArrayViewD<'_, bool>,
+    is_vector: bool,
+) -> ArrayD<T> {
+    let components = values.shape().last().copied().filter(|_| is_vector);
+    let all = values.iter().zip(is_here);
+    let list = all
+        .filter(|(_, is_here)| **is_here)
+        .map(|(value, _)| *value);
+    let list: Vec<T> = list.collect();
+    let mut shape = vec![list.len() / components.unwrap_or(1)];
+    shape.extend(components);
+    ArrayD::from_shape_vec(shape, list).expect("all components of each value")
 }
 
 fn of_points<T: Number>(
@@ -153,5 +209,6 @@ fn of_points<T: Number>(
         moments: moments_of_points(points),
         histogram,
         numbers: part.components(),
+        ranks: None,
     })
 }

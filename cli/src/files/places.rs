@@ -14,7 +14,7 @@ pub fn of(table: &FieldTable, layout: Layout) -> String {
 }
 
 /// Does the same for what is stored of a version. The lines name the meshes that are not stored,
-/// and the fields that are lost, too.
+/// the fields that are lost, and the arrays of a group of which other hosts have a part, too.
 pub fn of_stored(stored: &Stored, layout: Layout) -> String {
     of_parts(
         stored,
@@ -28,11 +28,14 @@ pub fn in_series(stored: &Stored, layout: Layout) -> String {
     of_parts(stored, lines(stored.table(), layout, places))
 }
 
-/// Returns `lines`, and lines that name the meshes and the fields that are not stored.
+/// Returns `lines`, and lines that name the meshes and the fields that are not stored, or not all.
 fn of_parts(stored: &Stored, mut lines: Table) -> String {
     for field in stored.table().lost() {
         let why = "not stored, because it is lost: the simulation has unmapped or moved its memory";
         lines.row([field.name.clone(), why.to_owned()]);
+    }
+    for (fields, what) in stored.notes() {
+        lines.row([fields.clone(), what.clone()]);
     }
     for (mesh, why) in stored.cut_meshes() {
         let why = format!("not stored, because {why}");

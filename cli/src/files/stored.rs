@@ -11,7 +11,7 @@ use crate::files::args::{CheckpointArgs, Part};
 use crate::files::cut::Cut;
 use crate::files::held::Held;
 use crate::files::planned::{Planned, is_on};
-use crate::gathered::table_of;
+use crate::gathered;
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_analytics::Extract;
 use tcasm_analytics::dynamic::AnalyticsError;
@@ -43,6 +43,8 @@ pub struct Stored {
     made: BTreeMap<String, Vec<u8>>,
     /// The names of the meshes that are not stored, and why.
     cut: Vec<(String, &'static str)>,
+    /// The names of arrays of a group of which other hosts have a part, and what is stored.
+    notes: Vec<(String, String)>,
 }
 
 impl From<&Part> for Choice {
@@ -88,10 +90,22 @@ impl Choice {
     /// Gathers the fields of all ranks of a group that are stored, and makes the values of their
     /// parts.
     pub fn of_group(&self, version: &GroupVersion) -> Result<Stored, Failure> {
-        let table = table_of(version)?;
-        self.stored(&table.without_lost(), |fields| {
-            Held::gather(version, fields)
-        })
+        // A part is selected by the indices of the whole arrays.
+        let gathered = gathered::describe(version, self.cuts())?;
+        let mut refused = gathered.refused.into_iter();
+        if let Some((_, error)) = refused.find(|(name, _)| self.fields.contains(name)) {
+            return Err(error.into());
+        }
+        let table = gathered.table.without_lost();
+        let mut stored = self.stored(&table, |fields| Held::gather(version, fields))?;
+        let is_chosen = |name: &String| self.fields.is_empty() || self.fields.contains(name);
+        for (text, mut fields) in gathered.notes {
+            fields.retain(is_chosen);
+            if !fields.is_empty() {
+                stored.notes.push((fields.join(", "), text));
+            }
+        }
+        Ok(stored)
     }
 
     /// Takes what is stored of the fields of `table`. `hold` returns the values of fields.
@@ -118,6 +132,7 @@ impl Choice {
             },
             held,
             made,
+            notes: Vec::new(),
         })
     }
 
@@ -289,6 +304,11 @@ impl Stored {
     /// and why.
     pub fn cut_meshes(&self) -> &[(String, &'static str)] {
         &self.cut
+    }
+
+    /// Returns the names of arrays of a group of which other hosts have a part, and what is stored.
+    pub fn notes(&self) -> &[(String, String)] {
+        &self.notes
     }
 
     /// Returns the version, if all values are of one.

@@ -73,12 +73,31 @@ impl FieldDesc {
             ghosts: vec![[0, 0]; place.shape.len()],
             mesh: self
                 .uniform_mesh(table)
-                .map(|mesh| self.moved_back(mesh, place)),
+                .map(|mesh| self.moved(mesh, &place.offset, -1.0)),
             on: None,
             global: None,
             offset: 0,
             ..self.clone()
         })
+    }
+
+    /// Returns the description of the block of this global array that has the indices `ranges`, a
+    /// range for each axis, and no ghost layers. Its mesh begins where the block does.
+    #[must_use]
+    pub fn block_at(&self, ranges: &[Range<usize>]) -> FieldDesc {
+        let offset: Vec<usize> = ranges.iter().map(|range| range.start).collect();
+        FieldDesc {
+            shape: ranges.iter().map(ExactSizeIterator::len).collect(),
+            ghosts: vec![[0, 0]; ranges.len()],
+            mesh: self
+                .usable_mesh()
+                .map(|mesh| self.moved(mesh, &offset, 1.0)),
+            global: Some(GlobalPlace {
+                shape: self.shape.clone(),
+                offset,
+            }),
+            ..self.clone()
+        }
     }
 
     /// Returns the uniform mesh that the field has itself, or is on.
@@ -92,16 +111,16 @@ impl FieldDesc {
         }
     }
 
-    /// Returns the mesh of the global array, if that of the block is `mesh`.
-    fn moved_back(&self, mesh: Mesh, place: &GlobalPlace) -> Mesh {
+    /// Returns `mesh` moved by `offset` indices along each axis, forwards (1.0) or back (-1.0).
+    fn moved(&self, mesh: Mesh, offset: &[usize], sign: f64) -> Mesh {
         let mut origin = mesh.origin;
-        for (axis, offset) in place.offset.iter().enumerate() {
+        for (axis, offset) in offset.iter().enumerate() {
             let along = match self.order {
                 Order::C => self.shape.len() - 1 - axis,
                 Order::F => axis,
             };
             if let Some(x) = origin.get_mut(along) {
-                *x -= *offset as f64 * mesh.spacing[along];
+                *x += sign * *offset as f64 * mesh.spacing[along];
             }
         }
         Mesh { origin, ..mesh }
@@ -191,6 +210,10 @@ mod tests {
                 (Some(mesh(origin)), false)
             );
             assert!(whole.check().is_ok());
+            // The block is that of the whole array, without its ghost layers.
+            let part = whole.block_at(&desc.block().unwrap());
+            assert_eq!((part.mesh, &part.global), (desc.mesh, &desc.global));
+            assert_eq!((part.has_ghosts(), part.shape), (false, vec![2, 6]));
         }
     }
 }

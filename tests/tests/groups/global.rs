@@ -7,6 +7,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use std::ops::Range;
 use std::sync::Mutex;
 use tcasm_observer::{GlobalArrayError, GlobalField};
+use tcasm_producer::{Complex, Group, Producer};
 use tcasm_tests::name;
 use tcasm_tests::ranks::{GHOST, block_value};
 
@@ -214,6 +215,115 @@ fn check_missing(group: &str, cut: &Cut, rank: usize) {
         Err(GlobalArrayError::Missing { .. }) => assert!(here.iter().any(|v| *v == GHOST)),
         Err(error) => panic!("{error}"),
     }
+    check_filled(&u, &cut.part, &model);
+    check_here(&u, &model);
+}
+
+/// Checks that the rest of an array has the value that was given.
+fn check_filled(u: &GlobalField<'_>, part: &[Range<usize>], model: &ArrayD<u64>) {
+    assert!(u.clone().or_fill(1.0).is_err());
+    let filled = u.clone().or_fill(GHOST).unwrap();
+    filled.check_complete().unwrap();
+    assert_eq!(filled.missing(), u.missing());
+    assert_eq!(filled.array::<u64>().unwrap(), model);
+    assert_eq!(filled.read::<u64>(part).unwrap(), part_of(model, part));
+    let view = filled.view::<u64>().unwrap();
+    let rows = view.rows().unwrap().values().copied();
+    assert!(rows.eq(model.iter().copied().filter(|value| *value != GHOST)));
+    let middle = model.len() / 2;
+    let mut bytes = vec![0; (model.len() - middle) * 8];
+    view.read_bytes(middle as u64 * 8, &mut bytes).unwrap();
+    let all: Vec<u64> = model.iter().copied().collect();
+    assert_eq!(
+        bytes,
+        all[middle..]
+            .iter()
+            .flat_map(|v| v.to_ne_bytes())
+            .collect::<Vec<u8>>()
+    );
+}
+
+/// Checks that the part that is here has all blocks and is no larger than that, that its error has
+/// the indices of the whole array, and that its description has its place.
+fn check_here(u: &GlobalField<'_>, model: &ArrayD<u64>) {
+    let bounds = u.bounds();
+    let here = u.here();
+    assert_eq!(
+        here.bounds(),
+        here.shape().iter().map(|n| 0..*n).collect::<Box>()
+    );
+    let expected = part_of(model, &bounds);
+    let filled = here.clone().or_fill(GHOST).unwrap();
+    assert_eq!(filled.array::<u64>().unwrap(), expected);
+    let values = |array: &ArrayD<u64>| array.iter().filter(|value| **value != GHOST).count();
+    assert_eq!(values(&expected), values(model));
+    match &here.desc().global {
+        Some(place) => {
+            assert_eq!(
+                (place.shape.as_slice(), here.desc().block()),
+                (u.shape(), Some(bounds.clone()))
+            );
+        }
+        None => assert_eq!(here.shape(), u.shape()),
+    }
+    match here.array::<u64>() {
+        Ok(array) => assert_eq!(array, expected),
+        Err(GlobalArrayError::Missing { parts, .. }) => {
+            assert!(parts == u.missing_in(&bounds) && !parts.is_empty());
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn floats_that_no_block_has_are_nan_and_integers_remain_errors() {
+    let group = name("nan");
+    let group_of = |rank| Group::new(rank, 3).local_ranks(2).run("one");
+    let ranks: Vec<Producer> = [0, 2]
+        .into_iter()
+        .map(|rank| {
+            let builder = Producer::builder(&group).group(group_of(rank));
+            let mut producer = builder.capacity(1 << 20).create().unwrap();
+            let at = [rank as usize];
+            let t = producer
+                .field::<Complex<f32>, _>("t", [1])
+                .global([3])
+                .at(at);
+            let t = t.add().unwrap();
+            let n = producer
+                .field::<i64, _>("n", [1])
+                .global([3])
+                .at(at)
+                .add()
+                .unwrap();
+            producer.view_mut(t).unwrap().fill(Complex::new(1.0, 2.0));
+            producer.view_mut(n).unwrap().fill(3);
+            producer.publish(1, 0.0).unwrap();
+            producer
+        })
+        .collect();
+    let mut observer = GroupObserver::attach(&group).unwrap();
+    let version = observer.latest().unwrap();
+    let t = version.global("t").unwrap().or_nan();
+    let t = t.array::<Complex<f32>>().unwrap();
+    assert_eq!([t[[0]], t[[2]]], [Complex::new(1.0, 2.0); 2]);
+    assert!(t[[1]].re.is_nan() && t[[1]].im.is_nan());
+    let n = version.global("n").unwrap().or_nan();
+    let error = n.array::<i64>().unwrap_err().to_string();
+    assert!(
+        error.contains("[1..2]; of 3 ranks, 1 have no block"),
+        "{error}"
+    );
+    assert_eq!(
+        n.or_fill(-1_i64)
+            .unwrap()
+            .array::<i64>()
+            .unwrap()
+            .into_raw_vec_and_offset()
+            .0,
+        [3, -1, 3]
+    );
+    drop(ranks);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::output::{self, Table};
 use crate::plain;
+use crate::ranks::Ranks;
 use crate::subject::Moment;
 use serde::Serialize;
 use tcasm_analytics::{Histogram, Moments, Scalar};
@@ -13,6 +14,8 @@ pub struct Stats {
     pub(super) field: String,
     #[serde(flatten)]
     pub(super) moment: Moment,
+    /// The ranks of a group that have the values. A single region has none.
+    pub(super) ranks: Option<Ranks>,
     pub(super) dtype: String,
     pub(super) unit: String,
     pub(super) shape: Vec<usize>,
@@ -40,7 +43,10 @@ pub fn text(stats: &Stats) -> String {
         output::shape(&stats.shape),
         stats.moment
     );
-    let mut out = plain::line(&heading) + "\n";
+    let mut out = plain::line(&heading);
+    let note = stats.ranks.as_ref().and_then(Ranks::note);
+    out += &note.map_or_else(String::new, |note| plain::line(&note));
+    out.push('\n');
     out += &moments(stats);
     out.push('\n');
     if stats.describes != "values" {

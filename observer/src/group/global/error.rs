@@ -47,13 +47,14 @@ pub enum GlobalArrayError {
     /// No rank of this host has a block with these values.
     #[error(
         "no block of field {name:?} has the indices {}; of {ranks} ranks, {} have no block of it \
-         here: {}. Read a part that is here, or wait for these ranks",
+         on this host: {}. Read a part that is here, or the regions of single ranks on their \
+         hosts, or read the array on an analysis node that has all ranks",
         listed(parts), without, few(absent, *without)
     )]
     Missing {
         /// Name of the field.
         name: String,
-        /// The parts of the array that are in no block, as one range for each axis.
+        /// The parts of the global array that are in no block, as one range for each axis.
         parts: Vec<Vec<Range<usize>>>,
         /// The number of ranks of the group.
         ranks: u32,

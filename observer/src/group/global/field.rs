@@ -6,7 +6,7 @@ use crate::group::version::{FieldBlock, GroupVersion};
 use ndarray::ArrayD;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use tcasm_core::field::{Element, FieldDesc, Kind, Order};
+use tcasm_core::field::{DType, Element, FieldDesc, Kind, Order, check_type};
 
 /// The most ranks that an error names.
 const MOST_ABSENT: usize = 8;
@@ -15,7 +15,12 @@ const MOST_ABSENT: usize = 8;
 /// places. Nothing is mapped or copied before values are asked for.
 ///
 /// Blocks may overlap, as blocks with common points on their borders do. There the values of the
-/// lowest rank count. Parts that no block has are errors when they are asked for.
+/// lowest rank count.
+///
+/// If the ranks of a job are on several hosts, each host has a part of the array. Parts that no
+/// block has are errors when they are asked for. [`GlobalField::here`] is the part that this host
+/// has. With [`GlobalField::or_fill`] or [`GlobalField::or_nan`], parts that no block has have a
+/// value instead.
 ///
 /// ```no_run
 /// # use tcasm_observer::{GroupVersion, GlobalArrayError};
@@ -27,6 +32,8 @@ const MOST_ABSENT: usize = 8;
 /// for row in view.rows()? {
 ///     println!("{:?}: {}", row.index, row.values.sum()); // where the values are
 /// }
+/// let here = t.here().or_nan(); // what this host has of it
+/// println!("{:?} of it: {}", t.bounds(), here.array::<f64>()?);
 /// # Ok(())
 /// # }
 /// ```
@@ -36,6 +43,8 @@ pub struct GlobalField<'v> {
     ranks: u32,
     pub(super) desc: FieldDesc,
     pub(super) blocks: Vec<GlobalBlock<'v>>,
+    /// The bytes of the value of indices that no block has, or `None` if they are errors.
+    pub(super) fill: Option<Vec<u8>>,
 }
 
 /// A block of a global array.
@@ -174,7 +183,13 @@ impl<'v> GlobalField<'v> {
             ranks,
             desc,
             blocks,
+            fill: None,
         })
+    }
+
+    /// Returns the number of ranks of the group, on all hosts.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
     }
 
     /// Returns the description of the array, as if one process had all of it. Mesh, attributes and
@@ -195,7 +210,80 @@ impl<'v> GlobalField<'v> {
 
     /// Returns the parts of the array that are in no block, as one range for each axis.
     pub fn missing(&self) -> Vec<Vec<Range<usize>>> {
-        self.missing_of(&self.all())
+        self.missing_in(&self.all())
+    }
+
+    /// Returns the parts of `ranges`, one range of indices for each axis, that are in no block.
+    pub fn missing_in(&self, ranges: &[Range<usize>]) -> Vec<Vec<Range<usize>>> {
+        boxes::uncovered(ranges, self.blocks.iter().map(|b| b.ranges.as_slice()))
+    }
+
+    /// Returns the smallest part of the array, as one range for each axis, that has all blocks.
+    pub fn bounds(&self) -> Vec<Range<usize>> {
+        let along = |axis: usize| {
+            let ranges = || self.blocks.iter().map(move |block| &block.ranges[axis]);
+            let start = ranges().map(|range| range.start).min();
+            let end = ranges().map(|range| range.end).max();
+            start.unwrap_or(0)..end.unwrap_or(0)
+        };
+        (0..self.shape().len()).map(along).collect()
+    }
+
+    /// Returns the part of the array that this host has, as an array of its own: the smallest one
+    /// that has all blocks ([`GlobalField::bounds`]), with indices from 0 on. Its description has
+    /// its place in the array, and its mesh begins where it does. If the blocks reach from the
+    /// first to the last index of all axes, the part is the array itself.
+    ///
+    /// Between the blocks, the part can have indices that are in no block
+    /// ([`GlobalField::missing`]).
+    #[must_use]
+    pub fn here(&self) -> GlobalField<'v> {
+        let bounds = self.bounds();
+        if bounds == self.all() {
+            return self.clone();
+        }
+        let moved = |block: &GlobalBlock<'v>| {
+            let axes = block.ranges.iter().zip(&bounds);
+            GlobalBlock {
+                field: block.field,
+                ranges: axes
+                    .map(|(r, all)| r.start - all.start..r.end - all.start)
+                    .collect(),
+            }
+        };
+        GlobalField {
+            ranks: self.ranks,
+            desc: self.desc.block_at(&bounds),
+            blocks: self.blocks.iter().map(moved).collect(),
+            fill: self.fill.clone(),
+        }
+    }
+
+    /// Returns the same array with `value` at all indices that no block has, in place of errors.
+    /// Rows leave these indices out. Fails if the array has values of another type.
+    pub fn or_fill<T: Element>(self, value: T) -> Result<GlobalField<'v>, GlobalArrayError> {
+        check_type::<T>(&self.desc)?;
+        let fill = Some(bytemuck::bytes_of(&value).to_vec());
+        Ok(GlobalField { fill, ..self })
+    }
+
+    /// Does the same with NaN, in both parts of complex numbers. Arrays of integers, which have no
+    /// NaN, are returned as they are.
+    #[must_use]
+    pub fn or_nan(self) -> GlobalField<'v> {
+        let nan = match self.desc.dtype {
+            DType::F32 | DType::C32 => f32::NAN.to_ne_bytes().to_vec(),
+            DType::F64 | DType::C64 => f64::NAN.to_ne_bytes().to_vec(),
+            _ => return self,
+        };
+        let fill = Some(nan.repeat(self.desc.dtype.size() / nan.len()));
+        GlobalField { fill, ..self }
+    }
+
+    /// Checks that all of the array can be read: each index is in a block, or has the value of
+    /// [`GlobalField::or_fill`]. The error is [`GlobalArrayError::Missing`].
+    pub fn check_complete(&self) -> Result<(), GlobalArrayError> {
+        self.check(&self.all())
     }
 
     /// Returns the whole array, gathered from the blocks. The last axis of a vector is its
@@ -209,36 +297,56 @@ impl<'v> GlobalField<'v> {
         self.shape().iter().map(|n| 0..*n).collect()
     }
 
-    fn missing_of(&self, ranges: &[Range<usize>]) -> Vec<Ranges> {
-        boxes::uncovered(ranges, self.blocks.iter().map(|b| b.ranges.as_slice()))
+    /// Returns the value of indices that no block has. The type must have been checked.
+    pub(super) fn filling<T: Element>(&self) -> T {
+        let fill = self.fill.as_deref();
+        fill.map_or_else(T::zeroed, bytemuck::pod_read_unaligned)
     }
 
-    /// Checks that the ranges are inside the array, and that the blocks have all of it.
+    /// Checks that the ranges are inside the array, and that the blocks have all of them if there
+    /// is no value for the rest.
     pub(super) fn check(&self, ranges: &[Range<usize>]) -> Result<(), GlobalArrayError> {
-        let name = || self.desc.name.clone();
         let fits =
             |(range, n): (&Range<usize>, &usize)| range.start <= range.end && range.end <= *n;
         let shape = self.shape();
         if ranges.len() != shape.len() || !ranges.iter().zip(shape).all(fits) {
             return Err(GlobalArrayError::Range {
-                name: name(),
+                name: self.desc.name.clone(),
                 ranges: ranges.to_vec(),
                 shape: shape.to_vec(),
             });
         }
-        let parts = self.missing_of(ranges);
+        match self.fill {
+            Some(_) => Ok(()),
+            None => self.check_present(ranges),
+        }
+    }
+
+    /// Checks that the blocks have all values of the ranges.
+    fn check_present(&self, ranges: &[Range<usize>]) -> Result<(), GlobalArrayError> {
+        let parts = self.missing_in(ranges);
         if parts.is_empty() {
             return Ok(());
         }
         let present = self.blocks.iter().map(|b| b.field.rank).collect();
         let (without, absent) = absent(self.ranks, &present);
         Err(GlobalArrayError::Missing {
-            name: name(),
-            parts,
+            name: self.desc.name.clone(),
+            parts: parts.into_iter().map(|part| self.in_whole(part)).collect(),
             ranks: self.ranks,
             without,
             absent,
         })
+    }
+
+    /// Returns the global indices of a part. They are other ones if this is [`GlobalField::here`].
+    fn in_whole(&self, part: Ranges) -> Ranges {
+        let Some(place) = &self.desc.global else {
+            return part;
+        };
+        let axes = part.into_iter().zip(&place.offset);
+        axes.map(|(range, offset)| range.start + offset..range.end + offset)
+            .collect()
     }
 }
 

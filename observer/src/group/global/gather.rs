@@ -15,7 +15,8 @@ const SMALL: u64 = 16 << 20;
 impl GlobalField<'_> {
     /// Returns a part of the array, gathered from the blocks: one range of global indices for each
     /// axis. The last axis of a vector is its components. Only the chunks of memory are mapped in
-    /// which the part lies.
+    /// which the part lies. Indices that no block has are an error, or have the value of
+    /// [`GlobalField::or_fill`].
     pub fn read<T: Element>(&self, ranges: &[Range<usize>]) -> Result<ArrayD<T>, GlobalArrayError> {
         check_type::<T>(&self.desc)?;
         self.check(ranges)?;
@@ -23,7 +24,7 @@ impl GlobalField<'_> {
         let components = (self.desc.components > 1).then_some(self.desc.components);
         let shape: Vec<usize> = lens.chain(components).collect();
         self.check_memory(shape.iter().product::<usize>() as u64 * size_of::<T>() as u64)?;
-        let mut out = ArrayD::from_elem(shape, T::zeroed());
+        let mut out = ArrayD::from_elem(shape, self.filling::<T>());
         if is_empty(ranges) {
             return Ok(out);
         }

@@ -31,7 +31,7 @@ pub struct Row<'a, T> {
 }
 
 /// An iterator over the rows of a part of a global array, in C order: the last index varies
-/// fastest.
+/// fastest. Indices that no block has, if they are no errors, are in no row.
 #[derive(Debug)]
 pub struct Rows<'a, T> {
     blocks: Vec<Mapped<'a, T>>,
@@ -74,7 +74,8 @@ impl<T: Element> GlobalView<'_, T> {
         self.rows_of(&self.field.all())
     }
 
-    /// Returns the rows of a part of the array: one range of global indices for each axis.
+    /// Returns the rows of a part of the array: one range of global indices for each axis. Indices
+    /// that no block has are an error, or are left out with [`GlobalField::or_fill`].
     pub fn rows_of(&self, part: &[Range<usize>]) -> Result<Rows<'_, T>, GlobalArrayError> {
         self.field.check(part)?;
         let lead = part.iter().rev().skip(1).rev().map(|range| range.start);
@@ -90,28 +91,36 @@ impl<T: Element> GlobalView<'_, T> {
     /// side by side. The bytes must be those of whole values.
     pub fn read_bytes(&self, at: u64, out: &mut [u8]) -> Result<(), GlobalArrayError> {
         let size = size_of::<T>();
-        let (first, count) = (at as usize / size, out.len() / size);
         self.check_bytes(at, out.len() as u64)?;
+        let (first, count) = (at as usize / size, out.len() / size);
         if count == 0 {
             return Ok(());
         }
-        let width = self.field.shape().last().copied().unwrap_or(1) * self.field.desc.components;
         let mut rows = self.rows()?;
+        if let Some(fill) = &self.field.fill {
+            out.chunks_exact_mut(size)
+                .for_each(|to| to.copy_from_slice(fill));
+        }
+        let width = self.field.shape().last().copied().unwrap_or(1) * self.field.desc.components;
         rows.lead = Some(rows.lead_of(first / width));
-        let mut skip = first % width;
-        let mut rest = out;
         for row in rows {
-            let own = row.values.len();
-            let taken = own.saturating_sub(skip).min(rest.len() / size);
-            let (now, later) = rest.split_at_mut(taken * size);
-            copy_values(&row.values, skip.min(own), now);
-            skip = skip.saturating_sub(own);
-            rest = later;
-            if rest.is_empty() {
+            let own = self.number_of(&row.index);
+            let (start, end) = (own.max(first), (own + row.values.len()).min(first + count));
+            if start < end {
+                let to = (start - first) * size..(end - first) * size;
+                copy_values(&row.values, start - own, &mut out[to]);
+            }
+            if own >= first + count {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Returns the number of the value with this global index, of all values in C order.
+    fn number_of(&self, index: &[usize]) -> usize {
+        let axes = index.iter().zip(self.field.shape());
+        axes.fold(0, |number, (i, n)| number * n + i) * self.field.desc.components
     }
 
     fn check_bytes(&self, at: u64, len: u64) -> Result<(), GlobalArrayError> {
@@ -211,16 +220,20 @@ impl<'a, T> Rows<'a, T> {
                 .collect();
         };
         let along = |b: &Mapped<'a, T>| b.ranges[lead.len()].clone();
+        let next = |blocks: &[&Mapped<'a, T>], at: usize| {
+            let starts = blocks.iter().map(|b| along(b).start);
+            starts.filter(|start| *start > at).min()
+        };
         let (mut parts, mut at) = (Vec::new(), columns.start);
         while at < columns.end {
             let Some(owner) = blocks.iter().position(|b| along(b).contains(&at)) else {
-                break;
+                // No block has the values before the next one.
+                at = next(&blocks, at).unwrap_or(columns.end);
+                continue;
             };
             // Lower ranks take over where their blocks begin.
-            let lower = blocks[..owner].iter().map(|b| along(b).start);
-            let lower = lower.filter(|start| *start > at).min();
             let end = columns.end.min(along(blocks[owner]).end);
-            let end = lower.map_or(end, |start| start.min(end));
+            let end = next(&blocks[..owner], at).map_or(end, |start| start.min(end));
             parts.push(blocks[owner].row(lead, Some(at..end)));
             at = end;
         }
