@@ -19,7 +19,7 @@ pub struct Gathered {
     /// are local to ranks, are in the list for that. A global array is lost if any rank has lost
     /// its block. Attributes are those of the lowest rank.
     pub table: FieldTable,
-    /// What is to be said of arrays that are not all here: texts, each with the names of arrays.
+    /// Notes about arrays that are not all here: texts, each with the names of arrays.
     pub notes: BTreeMap<String, Vec<String>>,
     /// The arrays that are lacking because ranks of other hosts have values of them.
     pub refused: Vec<(String, GlobalArrayError)>,

@@ -98,7 +98,7 @@ fn follow(group: &mut GroupObserver, mut region: Region, end: impl Fn() -> bool)
 struct Region {
     producer: Producer,
     fields: Vec<FieldDesc>,
-    /// What is to be said of arrays, and their names.
+    /// Notes about arrays, and their names.
     notes: BTreeMap<String, Vec<String>>,
 }
 

@@ -1635,8 +1635,8 @@ int tcasm_pinned(struct tcasm_observer *observer,
 
 /**
  * Revokes the leases of all observers of the process `pid`, so that they get no more versions.
- * Those that they hold stay as they are, and keep their memory until they let go. Stores how many
- * there were.
+ * Versions that they hold stay as they are, and keep their memory until they let go. Stores how
+ * many observers there were.
  */
 int tcasm_revoke_observer(struct tcasm_producer *producer,
                           uint64_t pid,

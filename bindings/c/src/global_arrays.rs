@@ -69,8 +69,7 @@ pub extern "C" fn tcasm_global_read(
     call(|| {
         let version = version.get()?;
         let field = version.inner.global(name.get("the name of the array")?)?;
-        let first = first.get(&rank, "the list of first indices")?;
-        let ranges = ranges(first, count.get(&rank, "the list of counts")?)?;
+        let ranges = part(&rank, &first, &count)?;
         let to = to.cleared(&bytes, "the place for the values")?;
         read_any(&field, &ranges, order(order_number)?, to)
     })
@@ -95,11 +94,20 @@ pub extern "C" fn tcasm_concatenated_read(
         let field = version
             .inner
             .concatenated(name.get("the name of the fields")?)?;
-        let first = first.get(&rank, "the list of first indices")?;
-        let ranges = ranges(first, count.get(&rank, "the list of counts")?)?;
+        let ranges = part(&rank, &first, &count)?;
         let to = to.cleared(&bytes, "the place for the values")?;
         read_any(&field, &ranges, order(order_number)?, to)
     })
+}
+
+/// Returns the ranges of indices of the part that C asks for.
+fn part(
+    rank: &Count,
+    first: &List<usize>,
+    count: &List<usize>,
+) -> Result<Vec<Range<usize>>, Failure> {
+    let first = first.get(rank, "the list of first indices")?;
+    ranges(first, count.get(rank, "the list of counts")?)
 }
 
 fn read_any(

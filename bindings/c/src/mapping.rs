@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use tcasm_core::field::Kind;
 
-/// What is mapped of a version.
+/// The mapped parts of a version.
 #[derive(Default)]
 pub struct Views {
     /// The fields that are mapped whole.

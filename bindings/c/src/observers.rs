@@ -55,8 +55,8 @@ pub extern "C" fn tcasm_pinned(
 }
 
 /// Revokes the leases of all observers of the process `pid`, so that they get no more versions.
-/// Those that they hold stay as they are, and keep their memory until they let go. Stores how many
-/// there were.
+/// Versions that they hold stay as they are, and keep their memory until they let go. Stores how
+/// many observers there were.
 #[unsafe(no_mangle)]
 pub extern "C" fn tcasm_revoke_observer(
     producer: Handle<Producer>,

@@ -79,17 +79,19 @@ def test_loop_takes_steps_that_all_ranks_have_until_the_end():
         assert seen == [1, 2]
 
 
+#: Rank 1 of a group, which publishes a step and stays.
+OTHER_RANK = """
+    import tcasm
+    p = tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(1, 2))
+    p.field("u", 4)
+    p.publish(step=1)
+    print("ready")
+    input()
+"""
+
+
 def test_killed_rank_is_lost(program):
-    simulation = program(
-        """
-        import tcasm
-        p = tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(1, 2))
-        p.field("u", 4)
-        p.publish(step=1)
-        print("ready")
-        input()
-        """
-    )
+    simulation = program(OTHER_RANK)
     with tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(0, 2)) as p:
         p.field("u", 4)
         p.publish(step=1)
@@ -103,16 +105,7 @@ def test_killed_rank_is_lost(program):
 
 
 def test_ends_tell_which_ranks_publish_no_more(program):
-    simulation = program(
-        """
-        import tcasm
-        p = tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(1, 2))
-        p.field("u", 4)
-        p.publish(step=1)
-        print("ready")
-        input()
-        """
-    )
+    simulation = program(OTHER_RANK)
     with tcasm.Producer("group", capacity=1 << 20, group=tcasm.Group(0, 2)) as p:
         p.field("u", 4)
         p.publish(step=1)

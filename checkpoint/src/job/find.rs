@@ -58,9 +58,9 @@ impl JobCheckpoint {
 
     /// Opens the committed checkpoint of `group` of this very step, which another rank has chosen.
     ///
-    /// That rank has checked all hashes. So this looks at the names and sizes of files only. The
-    /// hash of a file, and of those that it builds on, is checked before it is read, and it is
-    /// rebuilt then if it is damaged or lost.
+    /// The rank that chose it has checked all hashes. So this looks at the names and sizes of files
+    /// only. The hash of a file, and of those that it builds on, is checked before it is read, and
+    /// it is rebuilt then if it is damaged or lost.
     pub fn find_at(group: &str, places: &Places, step: u64) -> Result<Self, JobError> {
         let wanted = Wanted {
             step: Some(step),

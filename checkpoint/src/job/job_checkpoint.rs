@@ -38,7 +38,7 @@ struct NodeFile {
 #[derive(Debug)]
 struct Source {
     places: Places,
-    /// What is committed, without blocks.
+    /// The committed steps, without blocks.
     steps: Steps,
 }
 

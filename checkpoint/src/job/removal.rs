@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// The files in a folder of a node that does not use it any more.
 #[derive(Default)]
 struct Left {
-    /// Those whose step no committed checkpoint has.
+    /// The files whose step no committed checkpoint has.
     gone: Vec<PathBuf>,
     /// There are others.
     others: bool,
