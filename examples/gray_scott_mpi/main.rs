@@ -2,6 +2,7 @@
 //! publishes them as a block of a global array.
 
 mod halo;
+mod messages;
 mod restart;
 
 use clap::Parser;
@@ -21,7 +22,7 @@ struct Args {
     #[arg(long, default_value = "gray_scott")]
     name: String,
     /// Continue from the newest checkpoint of the job that can be read, written on any number of
-    /// ranks: the slow folder, then the folders of nodes
+    /// ranks: the slow folder, then the folder of this host
     #[arg(long, value_name = "DIR", num_args = 1..)]
     restart: Vec<PathBuf>,
     /// How the computed arrays become part of a version

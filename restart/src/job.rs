@@ -80,7 +80,11 @@ impl<'j> RankState<'j> {
         chosen: impl Fn(&str) -> Result<bool, RestoreError>,
     ) -> Result<Self, RestoreError> {
         let same = group.ranks() == job.ranks();
-        let any = job.rank(if same { group.rank() } else { 0 })?;
+        let any = match same {
+            true => group.rank(),
+            false => job.lowest_here().unwrap_or(0),
+        };
+        let any = job.rank(any)?;
         let mut fields = Vec::new();
         for name in job.fields() {
             let here = producer.description(name);
@@ -223,8 +227,9 @@ pub trait ContinueJob: Sized {
     fn restore_job_or_begin(self, group: &Group, places: &Places) -> Result<Start, RestoreError>;
 
     /// Continues this rank from the checkpoint of this very step. This is for ranks that can talk
-    /// to each other: one of them [finds](JobCheckpoint::find) the step and gives it to the others.
-    /// So no rank writes anything.
+    /// to each other: one of them [finds](JobCheckpoint::find) the step and gives it to the others,
+    /// or one of each host [brings](JobCheckpoint::find_with) what its ranks need. So no rank writes
+    /// anything beside the manifest.
     fn restore_job_at(
         self,
         group: &Group,

@@ -80,6 +80,19 @@ pub enum JobError {
         /// The folder of the manifest.
         dir: PathBuf,
     },
+    /// The folder of the slow tier has no manifest, but the files of a node belong to one.
+    #[error(
+        "{dir:?} has no manifest of group {group:?}, but {list:?} lists files that belong to one; \
+         mount the slow tier there, or give its folder, or remove the files of the node"
+    )]
+    NoManifest {
+        /// The name of the group.
+        group: String,
+        /// The folder that was given as the slow tier.
+        dir: PathBuf,
+        /// The list of a node.
+        list: PathBuf,
+    },
     /// Some blocks of a checkpoint are lost.
     #[error("step {step} cannot be read: {what}")]
     BlocksLost {
@@ -88,17 +101,16 @@ pub enum JobError {
         /// What is lost, and why.
         what: String,
     },
-    /// Some nodes cannot read the manifest, so no node looks for its files.
+    /// Process 0 cannot read the manifest, so no process looks for files.
     #[error(
-        "the files of group {group:?} are not looked for, because some nodes cannot read its \
-         manifest: {}; make the slow folder readable on all nodes",
-        .why.join("; ")
+        "the files of group {group:?} are not looked for, because process 0 cannot read its \
+         manifest: {why}"
     )]
     NotLookedFor {
         /// The name of the group.
         group: String,
-        /// The nodes, and their errors.
-        why: Vec<String>,
+        /// The error of process 0.
+        why: String,
     },
     /// The file with what the ranks of a run continue from is of another start of the job.
     #[error(

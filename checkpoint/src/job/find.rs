@@ -1,11 +1,16 @@
 //! Finds the newest checkpoint of which every block can be read.
 
+use super::bring::shared;
+use super::carry::Process;
 use super::choice::ChoiceFile;
 use super::error::JobError;
 use super::job_checkpoint::JobCheckpoint;
 use super::manifest;
+use super::messages::Messages;
 use super::places::Places;
-use super::record::{Committed, Steps};
+use super::prepared;
+use super::record::{Block, Committed, Steps};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use tcasm_core::group::Member;
@@ -74,6 +79,59 @@ impl JobCheckpoint {
         }
     }
 
+    /// Opens the checkpoint that the processes of a new run continue from, where none of them
+    /// reaches the folders of all hosts: the newest committed one of which every block is in a
+    /// folder that some process reaches, or that of `step`. Returns `None` if nothing was ever
+    /// committed.
+    ///
+    /// Each process gets the files of the nodes that have blocks for which `needs` is true, in the
+    /// folder for rebuilt files: from the process that has them, or rebuilt from the parity of
+    /// their set. The hashes of all files are checked first, each by a process that has it. Files
+    /// that a process does not need stay where they are, and reading from them is an error. On a
+    /// host with several ranks, one calls this with what all of them need. Then the others open the
+    /// step by [`find_at`](Self::find_at) with [`only_own`](Places::only_own) and the same folders.
+    ///
+    /// All processes call this, with the same `group` and `step`. Process 0 must reach the
+    /// manifest. All get the same, or an error each. `send` may wait for its receiver here.
+    pub fn find_with<M: Messages>(
+        messages: &mut M,
+        (group, step): (&str, Option<u64>),
+        places: &Places,
+        needs: impl Fn(&Block) -> bool,
+    ) -> Result<Option<Self>, JobError> {
+        let steps = shared(messages, group, || read(group, places))?;
+        let is_it = |found: &&Committed| step.is_none_or(|step| step == found.commit.step);
+        let mut process = Process {
+            messages,
+            group,
+            places,
+            steps: &steps,
+            whole: BTreeMap::new(),
+        };
+        let mut why = Vec::new();
+        for found in steps.values().rev().filter(is_it) {
+            let commit = &found.commit;
+            let needed = commit
+                .parts
+                .iter()
+                .filter(|part| part.blocks.iter().any(&needs));
+            match process.bring(commit.step, needed.map(|part| part.node).collect())? {
+                Ok(()) => {
+                    let places = places.clone().only_own();
+                    let found = Self::unchecked(group, found.clone(), &places, &steps)?;
+                    return Ok(Some(found.passing_over(why)));
+                }
+                Err(error) => why.push((commit.step, error)),
+            }
+        }
+        let (group, dir) = (group.to_owned(), places.slow.clone());
+        match (why.is_empty(), step) {
+            (false, _) => Err(JobError::NoneUsable { group, why }),
+            (true, Some(step)) => Err(JobError::StepGone { group, step, dir }),
+            (true, None) => Ok(None),
+        }
+    }
+
     /// Opens the newest committed checkpoint of `group` of which every block can be read, or that
     /// of `step`. [`passed_over`](Self::passed_over) tells which newer ones could not be used.
     ///
@@ -89,9 +147,20 @@ impl JobCheckpoint {
     }
 }
 
-/// Reads what is committed.
+/// Reads what is committed. If there is no manifest, but the files of a node belong to one, the
+/// slow tier is not there: that is no reason to begin anew.
 fn read(group: &str, places: &Places) -> Result<Steps, JobError> {
-    Ok(manifest::read(&places.slow, group)?.steps)
+    let contents = manifest::read(&places.slow, group)?;
+    if contents.created == 0
+        && let Some(list) = prepared::of_a_manifest(&places.locals, group)
+    {
+        return Err(JobError::NoManifest {
+            group: group.to_owned(),
+            dir: places.slow.clone(),
+            list,
+        });
+    }
+    Ok(contents.steps)
 }
 
 /// Opens the newest checkpoint that can be read, or that of a step. `read` returns what is

@@ -30,6 +30,8 @@ pub struct JobCheckpoint {
 struct NodeFile {
     /// Where it was seen, or may be rebuilt.
     seen: PathBuf,
+    /// False if it was not seen.
+    is_here: bool,
     /// Where it is, once its hash was checked, and the hashes of all that it builds on.
     whole: OnceLock<PathBuf>,
 }
@@ -62,6 +64,9 @@ impl JobCheckpoint {
         let files = commit.parts.iter().map(|part| {
             if let Some(path) = places.seen(steps, part) {
                 return Ok(NodeFile::seen(path));
+            }
+            if places.is_partial {
+                return Ok(NodeFile::elsewhere(places.slow.join(&part.file.file)));
             }
             // Its error says what is missing.
             Ok(NodeFile::whole(source.file(group, commit, part)?))
@@ -193,14 +198,28 @@ impl JobCheckpoint {
         }
     }
 
+    /// Returns the lowest rank whose file is here. That is the lowest one of all, unless the folders
+    /// have some files only ([`Places::only_own`]).
+    pub fn lowest_here(&self) -> Option<u32> {
+        let ranks = self.blocks().map(|block| block.rank);
+        ranks.min_by_key(|rank| (!self.is_here(*rank), *rank))
+    }
+
+    fn is_here(&self, rank: u32) -> bool {
+        let parts = self.committed.commit.parts.iter().zip(&self.files);
+        let mut own = parts.filter(|(part, _)| part.ranks.contains(&rank));
+        own.any(|(_, file)| file.is_here)
+    }
+
     /// Returns the description of a global array, as if one process had all of it. Mesh, unit and
-    /// attributes are those that the block of the lowest rank gives.
+    /// attributes are those that the block of the lowest rank gives whose file is here.
     pub fn global(&self, field: &str) -> Result<FieldDesc, JobError> {
         if !self.is_global(field)? {
             return Err(JobError::Local(field.to_owned()));
         }
         let ranks = self.blocks().filter(|block| block.field == field);
-        let rank = ranks.map(|block| block.rank).min();
+        let ranks = ranks.map(|block| block.rank);
+        let rank = ranks.min_by_key(|rank| (!self.is_here(*rank), *rank));
         let rank = rank.ok_or_else(|| self.no_field(field))?;
         self.whole(rank, field)
     }
@@ -234,7 +253,7 @@ impl JobCheckpoint {
     /// Returns the path of the file with this number, whose hash and those of all that it builds on
     /// are right.
     fn whole_file(&self, number: usize) -> Result<&Path, JobError> {
-        let NodeFile { seen, whole } = &self.files[number];
+        let NodeFile { seen, whole, .. } = &self.files[number];
         if let (None, Some(source)) = (whole.get(), &self.source) {
             let commit = &self.committed.commit;
             let found = source.file(&self.group, commit, &commit.parts[number])?;
@@ -278,6 +297,7 @@ impl NodeFile {
     fn whole(path: PathBuf) -> NodeFile {
         NodeFile {
             seen: path.clone(),
+            is_here: true,
             whole: OnceLock::from(path),
         }
     }
@@ -286,7 +306,16 @@ impl NodeFile {
     fn seen(path: PathBuf) -> NodeFile {
         NodeFile {
             seen: path,
+            is_here: true,
             whole: OnceLock::new(),
+        }
+    }
+
+    /// Returns a file that was not seen. This is where its error says that it is not.
+    fn elsewhere(path: PathBuf) -> NodeFile {
+        NodeFile {
+            is_here: false,
+            ..NodeFile::seen(path)
         }
     }
 }

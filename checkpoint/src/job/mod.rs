@@ -30,8 +30,9 @@
 //! | `connect`, `writer`, `committed` | the phases on one node |
 //! | `base` | what the next increments build on |
 //! | `removal` | files that no checkpoint needs any more |
-//! | `recover`, `plan`, `returned` | its files after a start, and a return to an earlier step |
+//! | `recover`, `returned` | its files after a start, and a return to an earlier step |
 //! | `find`, `places` | the newest readable checkpoint, and its files |
+//! | `bring`, `plan`, `carry`, `rebuilt`, `received` | files that come to where they are needed by messages |
 //! | `job_checkpoint`, `arrays`, `load` | its values |
 //! | `choice` | what all ranks of a run continue from |
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
@@ -43,6 +44,8 @@
 
 mod arrays;
 mod base;
+mod bring;
+mod carry;
 mod choice;
 mod code;
 mod collective;
@@ -64,6 +67,8 @@ mod plan;
 mod prepared;
 mod protect;
 mod rebuild;
+mod rebuilt;
+mod received;
 mod record;
 mod recover;
 mod removal;

@@ -24,6 +24,9 @@ pub struct Places {
     pub rebuild_in: Option<PathBuf>,
     /// The permissions of rebuilt files, and of the file by which the ranks of a run choose.
     pub mode: Mode,
+    /// True if a file that is in none of these folders is no error before it is read
+    /// ([`only_own`](Self::only_own)).
+    pub is_partial: bool,
 }
 
 impl Places {
@@ -35,6 +38,18 @@ impl Places {
             locals,
             rebuild_in: None,
             mode: Mode::default(),
+            is_partial: false,
+        }
+    }
+
+    /// Returns the same places for a host that does not reach the folders of others. A checkpoint
+    /// that is chosen is opened with those files that are here, as
+    /// [`find_with`](super::JobCheckpoint::find_with) brings them, and a file that is not is an
+    /// error when it is read.
+    pub fn only_own(self) -> Places {
+        Places {
+            is_partial: true,
+            ..self
         }
     }
 
@@ -110,9 +125,20 @@ impl Places {
         member.is_some_and(|member| of.redundancy.can_rebuild(member, &files, &parities))
     }
 
+    /// Returns true if a file of this name and size is in a folder of a node.
+    pub(super) fn sees_local(&self, entry: &FileEntry) -> bool {
+        let sees = |dir: &PathBuf| hashed::check_size(&dir.join(&entry.file), entry).is_ok();
+        self.locals.iter().chain(&self.rebuild_in).any(sees)
+    }
+
+    /// Returns true if a file of this name and size is on the slow tier.
+    pub(super) fn sees_slow(&self, entry: &FileEntry) -> bool {
+        hashed::check_size(&self.slow.join(&entry.file), entry).is_ok()
+    }
+
     /// Returns the path of a file that is whole, in the first folder that has it, or why there is
     /// none.
-    fn find(&self, entry: &FileEntry) -> Result<PathBuf, String> {
+    pub(super) fn find(&self, entry: &FileEntry) -> Result<PathBuf, String> {
         self.find_by(entry, hashed::check)
     }
 

@@ -9,7 +9,7 @@ use crate::file::{Mode, atomic, regular};
 use crate::format::line;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest size of the list in bytes.
 const MOST_BYTES: u64 = 1 << 30;
@@ -21,6 +21,21 @@ pub struct Prepared {
     pub manifest: u64,
     /// The parts that are complete on the disk, in ascending order of steps.
     pub parts: Vec<Part>,
+}
+
+/// Returns the list of a node in these folders that has files of a manifest, if there is one.
+pub fn of_a_manifest(dirs: &[PathBuf], group: &str) -> Option<PathBuf> {
+    let entries = dirs.iter().flat_map(std::fs::read_dir).flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let node = names::node_of(group, &name);
+        let node = node.filter(|node| name == names::prepared(group, *node));
+        let list = node
+            .zip(path.parent())
+            .map(|(node, dir)| Prepared::read(dir, group, node));
+        matches!(list, Some(Ok(list)) if list.manifest != 0 && !list.parts.is_empty())
+    })
 }
 
 /// A line of the list.

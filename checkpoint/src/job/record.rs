@@ -76,7 +76,7 @@ pub struct Commit {
 }
 
 /// The safety of a committed checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
     /// It is on the nodes, and lost with any of them.
     Local,
@@ -135,7 +135,7 @@ pub enum Event {
 }
 
 /// A committed checkpoint, and its level.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Committed {
     /// The line of the manifest.
     pub commit: Commit,
@@ -147,6 +147,16 @@ pub struct Committed {
 pub type Steps = BTreeMap<u64, Committed>;
 
 impl Block {
+    /// Returns true if it has values of a global array at these indices, one range for each axis.
+    /// A block that is local to its rank has none.
+    pub fn overlaps(&self, ranges: &[Range<usize>]) -> bool {
+        let overlap = |(own, other): (&Range<usize>, &Range<usize>)| {
+            own.start.max(other.start) < own.end.min(other.end)
+        };
+        let place = self.place().filter(|place| place.len() == ranges.len());
+        place.is_some_and(|place| place.iter().zip(ranges).all(overlap))
+    }
+
     /// Returns the global indices of its values, if it is a block of a global array.
     pub(super) fn place(&self) -> Option<Vec<Range<usize>>> {
         let offset = self.offset.as_ref()?;

@@ -1,5 +1,6 @@
 //! Checkpoints of jobs: nodes are folders and threads.
 
+mod apart;
 mod connecting;
 mod descriptors;
 mod drained;

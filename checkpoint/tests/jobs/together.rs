@@ -316,3 +316,21 @@ fn damaged_file_that_a_chosen_increment_builds_on_is_not_read() {
     let bases = world.root.join("spare").join("heat.node1_00000010.h5");
     assert!(bases.exists(), "it was rebuilt");
 }
+
+#[test]
+fn slow_tier_that_is_not_mounted_is_no_reason_to_begin_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor);
+    assert_eq!(step_of(&world, "a", 0).unwrap(), None);
+    run_steps(&world, &[10]);
+    fs::rename(world.slow(), world.root.join("away")).unwrap();
+    fs::create_dir(world.slow()).unwrap();
+    for rank in [0, 3] {
+        let error = step_of(&world, "b", rank).unwrap_err();
+        assert!(matches!(error, JobError::NoManifest { .. }), "{error}");
+        assert!(error.to_string().contains(".prepared"), "{error}");
+    }
+    fs::remove_dir(world.slow()).unwrap();
+    fs::rename(world.root.join("away"), world.slow()).unwrap();
+    assert_eq!(step_of(&world, "b", 0).unwrap(), Some(10));
+}
