@@ -4,12 +4,19 @@
 //! processes of its own. All hosts have a link to one switch. A host can be killed as a whole and
 //! started again, and its link can be down or slow.
 //!
+//! Each host has a disk, which is a folder ([`Cluster::disk`]). The test sees all disks, and a host
+//! sees its own, under the same path. The disks of other hosts do not exist there. A disk outlives
+//! its host until it is lost ([`Cluster::lose_disk`]); `/tmp` and `/dev/shm` do not.
+//!
 //! Other users get folders: each host is a folder for sockets on this host. That is the same for
-//! agents and observers, but nothing goes through a network, and no host can be killed. The test
-//! says so.
+//! agents and observers, but nothing goes through a network, no host can be killed, and each host
+//! can reach the disks of all others if it is told where they are. The test says so.
 
+mod disk;
 mod holder;
 mod launcher;
+#[cfg(all(test, feature = "mpi"))]
+mod tests;
 
 use crate::child::Child;
 use holder::Holder;
@@ -63,8 +70,9 @@ impl Cluster {
     pub fn new(hosts: usize) -> Cluster {
         let dir = TempDir::new().expect("there is a folder for temporary files");
         for name in (0..hosts).map(name).chain(["head".to_owned()]) {
-            for folder in ["tmp", "run"] {
-                let path = dir.path().join(&name).join(folder);
+            let own = dir.path().join(&name);
+            let folders = ["tmp", "run", disk::OWN].map(|folder| own.join(folder));
+            for path in folders.iter().chain([&disk::of_host(dir.path(), &name)]) {
                 std::fs::create_dir_all(path).expect("a folder can be made");
             }
         }
@@ -81,7 +89,8 @@ impl Cluster {
         cluster
     }
 
-    /// Returns true if hosts have a network of their own, and can be killed.
+    /// Returns true if hosts have a network of their own, can be killed, and see no disk but their
+    /// own.
     pub fn has_networks(&self) -> bool {
         self.namespaces.is_some()
     }
@@ -94,6 +103,17 @@ impl Cluster {
     /// Returns the folder for sockets of a host.
     pub fn runtime_dir(&self, host: usize) -> PathBuf {
         self.dir.path().join(name(host)).join("run")
+    }
+
+    /// Returns the folder that is the disk of a host, as that host and the test see it.
+    pub fn disk(&self, host: usize) -> PathBuf {
+        disk::of_host(self.dir.path(), &name(host))
+    }
+
+    /// Removes everything on the disk of a host. What runs there can write to it again, so kill
+    /// the host first, or its programs.
+    pub fn lose_disk(&self, host: usize) {
+        disk::empty(&self.disk(host));
     }
 
     /// Starts a job with `mpirun`.
@@ -166,7 +186,8 @@ impl Cluster {
         drop(all.hosts[host].take());
     }
 
-    /// Starts a host that was killed. Its folders for sockets and temporary files are empty.
+    /// Starts a host that was killed. Its folders for sockets and temporary files are empty. Its
+    /// disk is as it was.
     ///
     /// # Panics
     ///
@@ -273,7 +294,8 @@ impl Cluster {
             script += &format!(
                 " && mount -t tmpfs shm /dev/shm && cat /proc/sys/kernel/random/uuid > \
                  {dir}/{name}/boot && mount --bind {dir}/{name}/boot \
-                 /proc/sys/kernel/random/boot_id"
+                 /proc/sys/kernel/random/boot_id && {}",
+                disk::hide_others(self.dir.path(), name)
             );
         }
         script
