@@ -45,7 +45,7 @@ main() {
 start_cluster() {
     mount --make-rprivate /
     mount -t tmpfs tmpfs /run
-    mkdir -p /run/netns "$work"/{state,spool,log,own,disks,slow,munge}
+    mkdir -p /run/netns "$work"/{state,spool,log,own,slow,munge}
     hostname control
     echo "127.0.0.1 localhost control" >"$work/hosts"
     mount --bind "$work/hosts" /etc/hosts
@@ -105,7 +105,7 @@ END
 
 # start_node NAME ADDRESS: starts slurmd on a host of its own.
 start_node() {
-    mkdir -p "$work/spool/$1" "$work/disks/$1"
+    mkdir -p "$work/spool/$1"
     ip netns add "$1"
     ip link add "$1" type veth peer name eth0 netns "$1"
     ip link set "$1" master cluster up
@@ -116,7 +116,7 @@ start_node() {
     nsenter --net="/run/netns/$1" unshare --mount --uts sh -c '
         hostname "$1"
         mount -t tmpfs tmpfs "$2"
-        mkdir "$2/runtime"
+        mkdir "$2/runtime" "$2/$1"
         exec slurmd -N "$1"' sh "$1" "$work/own" || fail "slurmd of $1 does not start"
 }
 
@@ -160,12 +160,13 @@ export TCASM_RUNTIME_DIR=$work/own/runtime
 # There are more ranks than processors.
 export OMPI_MCA_mpi_yield_when_idle=1
 srun --overlap --ntasks=\$SLURM_JOB_NUM_NODES --ntasks-per-node=1 --output=$work/agents.log \\
-    $bin/tcasm-agent gray_scott --stay --every $every --fast $work/disks/%h --slow $work/slow &
+    $bin/tcasm-agent gray_scott --stay --every $every --fast $work/own/%h --slow $work/slow &
 agents=\$!
 until grep -q ^agents: $work/agents.log 2>/dev/null; do sleep 0.1; done
 srun --ntasks=8 --output=$work/first.log $bin/gray_scott_mpi ${plan[*]}
-srun --ntasks=8 --output=$work/second.log $bin/gray_scott_mpi ${plan[*]} \\
-    --restart $work/slow ${nodes[*]/#/$work/disks/} && echo the second step has ended well
+# Each rank reads the disk of its own node.
+srun --ntasks=8 --output=$work/second.log sh -c 'exec $bin/gray_scott_mpi ${plan[*]} \\
+    --restart $work/slow $work/own/\$SLURMD_NODENAME' && echo the second step has ended well
 srun --overlap --ntasks=\$SLURM_JOB_NUM_NODES --ntasks-per-node=1 $bin/tcasm ls
 scancel --signal=TERM \$SLURM_JOB_ID.0
 wait \$agents
