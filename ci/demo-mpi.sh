@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # Demonstrates a job of several hosts: 8 ranks on 4 hosts compute, agents on each host write
 # checkpoints, a rank is killed, the job continues, a host is lost with its disk, and the job
-# continues on the other hosts with 6 ranks. Then shows that all of it has the bits of an undisturbed
-# run of one process. The hosts are folders on this machine, each with its own sockets and its own
-# "disk"; the tests in agent/tests/hosts use network namespaces. Takes two minutes after building.
+# continues on the other hosts with 6 ranks. Then shows that all of it has the bits of an
+# undisturbed run of one process. Takes two minutes after building.
+#
+# The hosts are folders on this machine, each with its own sockets and its own "disk". A program
+# gets the disk of its own host only, and the slow folder has no copies, so a restart brings files
+# by messages. Where root starts the demo, a program finds the disks of other hosts empty. The tests
+# in agent/tests/hosts use network namespaces.
 #   demo-mpi.sh [--dir DIR]     the folder of its files [default: target/demo-mpi]
 # Needs MPI with its compiler wrapper, and libclang.
 set -euo pipefail
@@ -14,8 +18,15 @@ profile=${PROFILE:-release}
 bin=$(pwd)/${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 dir=target/demo-mpi
 hosts=(h1 h2 h3 h4)
-plan=(--size "${SIZE:-64}" --steps "${STEPS:-3000}" --publish-every 5)
+publish=5
+plan=(--size "${SIZE:-64}" --steps "${STEPS:-3000}" --publish-every "$publish")
 every=${EVERY:-100}
+# Starts a program that finds all disks empty but one: DISK PROGRAM ARGUMENTS...
+# shellcheck disable=SC2016 # the shell that runs this expands it
+hide='own=$1; shift
+for disk in "${own%/*}"/h?; do [ "$disk" = "$own" ] || mount -t tmpfs none "$disk"; done
+exec "$@"'
+can_hide=
 job=
 agents=
 
@@ -27,20 +38,24 @@ main() {
 
     title "1. 8 ranks on 4 hosts, an agent on each host, and the commands of one host"
     start_agents "${hosts[@]}"
-    start_job first 2 "${hosts[@]}"
+    start_job first "${hosts[@]}"
     until_committed $((every * 3))
     on h1 tcasm ls
     on h1 tcasm info gray_scott
     on h1 tcasm stats gray_scott.0 v # the block of one rank
 
-    title "2. A rank is killed (SIGKILL): all ranks end, and the agents wait for the next run"
+    title "2. A rank is killed (SIGKILL): all ranks end, and the agents write the agreed step"
     kill_one h3 gray_scott_mpi
     wait_end first
+    poll "a checkpoint of the agreed step" agreed_is_committed
     show "$bin/tcasm" checkpoints "$dir/slow"
 
-    title "3. The job continues from the newest checkpoint"
-    start_job second 2 "${hosts[@]}" --restart "$dir/slow" "${hosts[@]/#/$dir/}"
-    until_committed $(($(newest) + every * 3))
+    title "3. The job continues from the agreed step; each rank reads the disk of its own host only"
+    local from
+    from=$(newest)
+    start_job second --continue "${hosts[@]}"
+    until_committed $((from + every * 3))
+    began_after second "$from"
 
     title "4. Host h2 is lost, with its processes and its disk"
     kill_one h2 gray_scott_mpi
@@ -50,10 +65,12 @@ main() {
     rm -rf "${dir:?}/h2"
     show ls "$dir"
 
-    title "5. 6 ranks continue on the other hosts; the blocks of h2 come from parity"
-    start_job third 2 h1 h3 h4 --restart "$dir/slow" "$dir/h1" "$dir/h3" "$dir/h4"
+    title "5. 6 ranks continue on the other hosts; the blocks of h2 come from parity, in messages"
+    from=$(newest)
+    start_job third --continue h1 h3 h4
     wait "$job" || fail "the continued job failed; see $dir/third.log"
     job=
+    began_after third "$from"
     tail -n 1 "$dir/third.log"
 
     title "6. One process computes the same, without interruption"
@@ -86,6 +103,12 @@ prepare() {
     touch "$dir/.tcasm-demo"
     runtime=$(mktemp -d)
     mkdir "${hosts[@]/#/$runtime/}"
+    if [ "$(id -u)" -eq 0 ] && unshare --mount mount -t tmpfs none "$dir/h1" 2>/dev/null; then
+        can_hide=yes
+        say "the programs of a host see no disk but that of their own host"
+    else
+        say "this user cannot hide disks: the programs of a host are only told of no other disk"
+    fi
 }
 
 # Runs a command of TCASM on a host.
@@ -99,21 +122,30 @@ launch() {
     exec mpirun --allow-run-as-root --oversubscribe --mca btl self,vader "$@"
 }
 
-# start_job LOG RANKS-PER-HOST HOST... [--restart DIR...]: starts the ranks of a run.
-start_job() {
-    local log=$1 ranks=$2 parts=() host
+# add_part HOST COUNT [VARIABLE=VALUE...] PROGRAM...: adds processes of a host to `parts`.
+add_part() {
+    local host=$1 count=$2 hidden=()
     shift 2
-    local all=()
-    while [ $# -gt 0 ] && [ "$1" != --restart ]; do
-        all+=("$1")
+    [ -z "$can_hide" ] || hidden=(unshare --mount sh -ec "$hide" sh "$dir/$host")
+    [ ${#parts[@]} -eq 0 ] || parts+=(:)
+    parts+=(-n "$count" "${hidden[@]}" env "TCASM_RUNTIME_DIR=$runtime/$host" "$@")
+}
+
+# start_job LOG [--continue] HOST...: starts two ranks on each host. With --continue, they begin
+# with the newest checkpoint, and get the disk of their own host only.
+start_job() {
+    local log=$1 continues= parts=() restart=() host
+    shift
+    if [ "$1" = --continue ]; then
+        continues=" --restart SLOW DISK"
         shift
+    fi
+    for host in "$@"; do
+        [ -z "$continues" ] || restart=(--restart "$dir/slow" "$dir/$host")
+        add_part "$host" 2 TCASM_LOCAL_RANKS=2 "TCASM_RUN=$log" \
+            "$bin/gray_scott_mpi" "${plan[@]}" "${restart[@]}"
     done
-    for host in "${all[@]}"; do
-        [ ${#parts[@]} -eq 0 ] || parts+=(:)
-        parts+=(-n "$ranks" env "TCASM_RUNTIME_DIR=$runtime/$host" "TCASM_LOCAL_RANKS=$ranks"
-            "TCASM_RUN=$log" "$bin/gray_scott_mpi" "${plan[@]}" "$@")
-    done
-    say "gray_scott_mpi on ${all[*]}: $((ranks * ${#all[@]})) ranks ${*:+($*)}"
+    say "gray_scott_mpi$continues, $((2 * $#)) ranks on $*"
     launch "${parts[@]}" >"$dir/$log.log" 2>&1 </dev/null &
     job=$!
 }
@@ -121,11 +153,10 @@ start_job() {
 start_agents() {
     local parts=() host
     for host in "$@"; do
-        [ ${#parts[@]} -eq 0 ] || parts+=(:)
-        parts+=(-n 1 env "TCASM_RUNTIME_DIR=$runtime/$host" "$bin/tcasm-agent" gray_scott --stay
-            --every "$every" --fast "$dir/$host" --slow "$dir/slow" --failure-group "$host")
+        add_part "$host" 1 "$bin/tcasm-agent" gray_scott --stay --every "$every" \
+            --fast "$dir/$host" --slow "$dir/slow" --drain-every 0 --failure-group "$host"
     done
-    say "tcasm-agent gray_scott --every $every --fast DIR --slow DIR, on $*"
+    say "tcasm-agent gray_scott --every $every --fast DISK --slow SLOW --drain-every 0, on $*"
     launch "${parts[@]}" >"$dir/agents.log" 2>&1 </dev/null &
     agents=$!
 }
@@ -157,13 +188,37 @@ newest() {
 }
 
 until_committed() {
-    local deadline=$((SECONDS + 120))
-    until [ "$(newest)" -ge "$1" ]; do
-        [ "$SECONDS" -lt "$deadline" ] || fail "step $1 is not committed; see $dir/agents.log"
-        kill -0 "$job" 2>/dev/null || fail "the job ended early; see the logs in $dir"
+    poll "a checkpoint of step $1" committed "$1"
+    say "step $(newest) is committed"
+}
+
+committed() {
+    kill -0 "$job" 2>/dev/null || fail "the job ended early; see the logs in $dir"
+    [ "$(newest)" -ge "$1" ]
+}
+
+# The agents have written the step that they have agreed on last.
+agreed_is_committed() {
+    [ "$(newest)" -eq "$(awk '$1 == "agreed" { n = $3 } END { print n + 0 }' "$dir/agents.log")" ]
+}
+
+# poll WHAT COMMAND...: waits until the command says yes.
+poll() {
+    local what=$1 deadline=$((SECONDS + 120))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$deadline" ] || fail "waited 120 s for $what; see the logs in $dir"
         sleep 0.2
     done
-    say "step $(newest) is committed"
+}
+
+# began_after LOG STEP: checks that a run has continued from this step.
+began_after() {
+    local first
+    first=$(awk '$1 == "step" { print $2; exit }' "$dir/$1.log")
+    [ "$first" -eq $(($2 + publish)) ] ||
+        fail "the $1 run begins with step $first, and not after step $2; see $dir/$1.log"
+    say "the $1 run has continued from step $2"
 }
 
 # Compares the checksums of u and v that the runs print: they must be equal at each step.
