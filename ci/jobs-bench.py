@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Measures what agents cost a job: step times of examples/gray_scott_mpi without agents, with
-agents, with their checkpoints and with a relay, in turn; a collective write of parallel HDF5; and
-the SST engine of ADIOS2 with the same fields and pauses. The hosts are folders of this machine, so
-the agents of all of them use its processors, and nothing goes through a network. Prints a table in
-Markdown. Needs Open MPI with its compiler wrapper and libclang; for the collective write also
-python3-h5py-mpi of Debian, and for ADIOS2 what ci/adios2-mpi.sh has built.
+agents, with their checkpoints and with a relay, in turn; the rounds of agents beside the running
+job; a relay of agent/examples/job, in which little changes; a collective write of parallel HDF5;
+and the SST engine of ADIOS2 with the same fields and pauses. With two hosts or more, checkpoints
+have parity on the other hosts. The hosts are folders of this machine, so the agents of all of them
+use its processors, and nothing goes through a network. Prints a table in Markdown. Needs Open MPI
+with its compiler wrapper and libclang; for the collective write also python3-h5py-mpi of Debian,
+and for ADIOS2 what ci/adios2-mpi.sh has built.
 """
 
 import argparse
@@ -24,72 +26,14 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none
 MPIRUN += ["--mca", "btl", "self,vader"]
 KINDS = ["no agents", "agents", "agents, checkpoints", "agents, relay"]
 
-# Writes u and v as the ranks of the job have them, and prints the seconds of each write.
-COLLECTIVE = """
-import sys, time, h5py, numpy
-from mpi4py import MPI
-world, size, path = MPI.COMM_WORLD, int(sys.argv[1]), sys.argv[2]
-planes = numpy.linspace(0, size, world.size + 1).astype(int)[world.rank:world.rank + 2]
-block = numpy.random.rand(planes[1] - planes[0], size, size)
-for i in range(int(sys.argv[3])):
-    world.Barrier()
-    start = time.perf_counter()
-    with h5py.File(f"{path}/{i}.h5", "w", driver="mpio", comm=world) as file:
-        for name in "uv":
-            data = file.create_dataset(name, (size,) * 3, "f8")
-            with data.collective:
-                data[planes[0]:planes[1]] = block
-    world.Barrier()
-    if world.rank == 0:
-        print(time.perf_counter() - start, flush=True)
-"""
-
-# Writes u and v by SST each so many seconds, and prints the seconds that each write takes and when
-# it began. A reader that is late misses steps, as observers do.
-SST_WRITER = """
-import sys, time, adios2, numpy
-import adios2.bindings as api
-from mpi4py import MPI
-world, size, path, pause = MPI.COMM_WORLD, int(sys.argv[1]), sys.argv[2], float(sys.argv[4])
-planes = numpy.linspace(0, size, world.size + 1).astype(int)[world.rank:world.rank + 2]
-block = numpy.random.rand(planes[1] - planes[0], size, size)
-io = adios2.Adios(world).declare_io("bench")
-io.set_engine("SST")
-io.set_parameters({"RendezvousReaderCount": "1", "QueueLimit": "1", "QueueFullPolicy": "Discard"})
-fields = [io.define_variable(name, block, [size] * 3, [planes[0], 0, 0], block.shape)
-          for name in "uv"]
-engine = io.open(path, api.Mode.Write)
-for i in range(int(sys.argv[3])):
-    time.sleep(pause)
-    world.Barrier()
-    start, now = time.perf_counter(), time.time()
-    engine.begin_step()
-    for field in fields:
-        engine.put(field, block)
-    engine.end_step()
-    world.Barrier()
-    if world.rank == 0:
-        print(i, time.perf_counter() - start, now, flush=True)
-engine.close()
-"""
-
-# Reads both, and prints when each step had come.
-SST_READER = """
-import sys, time, adios2, numpy
-import adios2.bindings as api
-size, path = int(sys.argv[1]), sys.argv[2]
-io = adios2.Adios().declare_io("bench")
-io.set_engine("SST")
-engine = io.open(path, api.Mode.Read)
-arrays = [numpy.zeros((size,) * 3) for name in "uv"]
-while engine.begin_step() == api.StepStatus.OK:
-    step = engine.current_step()
-    for name, array in zip("uv", arrays):
-        engine.get(io.inquire_variable(name), array, api.Mode.Deferred)
-    engine.end_step()
-    print(step, time.time(), flush=True)
-engine.close()
-"""
+# Programs beside which the agents are measured, and the Python of the system, which has their
+# packages.
+RIVALS = ["/usr/bin/python3", str(ROOT / "ci" / "jobs-rivals.py")]
+# In each step of agent/examples/job, all of a field of so many bytes changes in each rank, and one
+# of 16 parts of another.
+CHANGED, STRIPED, STRIPES = 20_000 * 8, 16 * 8192 * 8, 16
+# The steps of that job, and the milliseconds between them. That is enough to relay each step.
+LITTLE = [200, 50]
 
 
 def main():
@@ -100,6 +44,9 @@ def main():
     parser.add_argument("--steps", type=int, default=800, help="steps of each run [800]")
     parser.add_argument("--publish", type=int, default=20, help="steps between versions [20]")
     parser.add_argument("--every", type=int, default=100, help="steps between checkpoints [100]")
+    parser.add_argument("--redundancy", help="of checkpoints [xor; none for one host]")
+    parser.add_argument("--drain-every", type=int, default=10,
+                        help="copy each Nth checkpoint to the slow folder [10]")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each kind [5]")
     args = parser.parse_args()
     build()
@@ -109,6 +56,8 @@ def main():
         bench.run(KINDS[0])
         runs = [{kind: bench.run(kind) for kind in KINDS} for _ in range(args.rounds)]
         print_table(args, runs)
+        print(f"Rounds beside the job: {bench.agents_alone()}.")
+        print_little(args, bench.little_changes())
         print_collective(bench.collective())
         pause = args.publish * statistics.median(run[KINDS[0]].mean for run in runs)
         print_sst(args, bench.sst(pause))
@@ -125,8 +74,8 @@ class Bench:
     def __init__(self, args, folder):
         self.args, self.folder, self.number = args, folder, 0
 
-    def run(self, kind):
-        """Runs the job once. Returns its figures."""
+    def make_hosts(self):
+        """Makes the folders of a run. Returns the hosts with ranks."""
         self.number += 1
         self.name, self.here = f"bench{self.number}", self.folder / str(self.number)
         hosts = [f"h{i}" for i in range(self.args.hosts)]
@@ -134,11 +83,16 @@ class Bench:
             (self.here / host).mkdir(parents=True)
             (self.here / "disks" / host).mkdir(parents=True)
         (self.here / "disks" / "slow").mkdir()
+        return hosts
+
+    def run(self, kind):
+        """Runs the job once. Returns its figures."""
+        hosts = self.make_hosts()
         agents = self.start_agents(kind, hosts) if kind != KINDS[0] else None
         heard = Heard(agents) if agents else None
         mirror = self.follow_mirror() if "relay" in kind else None
         seen = Heard(mirror) if mirror else None
-        job = start([self.part(host, self.args.ranks, self.ranks()) for host in hosts])
+        job = self.start_ranks(hosts, self.ranks())
         figures = Figures(Heard(job).times(r"step +(\d+) "))
         if agents:
             figures.add(heard)
@@ -149,10 +103,42 @@ class Bench:
             figures.mirrored(seen)
             figures.statuses.append(mirror.wait())
         figures.statuses.append(job.wait())
-        if any(figures.statuses):
-            raise SystemExit(f"jobs-bench: {kind}: exit statuses {figures.statuses}")
+        check(kind, figures.statuses)
+        figures.weigh(self.here / "disks")
         shutil.rmtree(self.here)
         return figures
+
+    def agents_alone(self):
+        """Returns what `rounds` prints of an agent for each host and one more, while the job runs.
+        They do nothing but rounds."""
+        hosts = self.make_hosts()
+        job = self.start_ranks(hosts, self.ranks())
+        heard = Heard(job)
+        while not heard.lines and job.poll() is None:
+            time.sleep(0.01)
+        words = ["-n", str(len(hosts) + 1), str(BIN / "examples" / "rounds"), "500"]
+        rounds = start([words])
+        line = rounds.communicate()[0].strip()
+        ran_beside = job.poll() is None
+        heard.text()
+        check("rounds", [rounds.returncode, job.wait()])
+        return line if ran_beside else f"{line}, but the job ended first: give more --steps"
+
+    def little_changes(self):
+        """Relays a job of which little changes. Returns the steps that the first host has relayed,
+        the bytes that it has sent, and those of its fields."""
+        hosts = self.make_hosts()
+        words = [BIN / "tcasm-agent", self.name]
+        parts = [self.part(host, 1, words) for host in hosts]
+        agents = start([*parts, self.part("analysis", 1, [*words, "--relay"])])
+        heard = Heard(agents)
+        job = self.start_ranks(hosts, [BIN / "examples" / "job", "rank", self.name, *LITTLE])
+        job.communicate()
+        check("little changes", [job.returncode, agents.wait()])
+        return relayed_in(heard.text())
+
+    def start_ranks(self, hosts, program):
+        return start([self.part(host, self.args.ranks, program) for host in hosts])
 
     def ranks(self):
         plan = ["--size", self.args.size, "--steps", self.args.steps]
@@ -166,6 +152,8 @@ class Bench:
             words = [BIN / "tcasm-agent", self.name, "--every", self.args.every]
             if "checkpoints" in kind:
                 words += ["--fast", disks / host, "--slow", disks / "slow", "--failure-group", host]
+                words += ["--drain-every", self.args.drain_every]
+                words += ["--redundancy", self.args.redundancy] if self.args.redundancy else []
             return self.part(host, 1, words)
 
         parts = [agent(host) for host in hosts]
@@ -182,14 +170,16 @@ class Bench:
 
     def part(self, host, count, program):
         env = [f"TCASM_RUNTIME_DIR={self.here / host}", f"TCASM_LOCAL_RANKS={self.args.ranks}"]
-        return [str(word) for word in ["-n", count, "env", *env, f"TCASM_RUN={self.name}", *program]]
+        words = ["-n", count, "env", *env, f"TCASM_RUN={self.name}", *program]
+        return [str(word) for word in words]
 
     def collective(self):
-        """Returns the seconds of collective writes, without the first, or none if h5py lacks MPI."""
+        """Returns the seconds of collective writes, without the first. Returns none if h5py lacks
+        MPI."""
         folder = self.folder / "collective"
         folder.mkdir()
         ranks = self.args.ranks * self.args.hosts
-        program = ["/usr/bin/python3", "-c", COLLECTIVE, self.args.size, folder, 11]
+        program = [*RIVALS, "collective", self.args.size, folder, 11]
         run = start([[str(word) for word in ["-n", ranks, *program]]], stderr=subprocess.DEVNULL)
         lines = run.communicate()[0].splitlines()
         return [float(line) for line in lines][1:] if run.returncode == 0 else []
@@ -203,10 +193,11 @@ class Bench:
         env = os.environ | {"PYTHONPATH": str(packages)}
         folder = self.folder / "sst"
         folder.mkdir()
-        ranks, words = self.args.ranks * self.args.hosts, [str(self.args.size), str(folder / "bench")]
-        reader = subprocess.Popen(["/usr/bin/python3", "-c", SST_READER, *words], env=env,
+        ranks = self.args.ranks * self.args.hosts
+        words = [str(self.args.size), str(folder / "bench")]
+        reader = subprocess.Popen([*RIVALS, "sst-read", *words], env=env,
                                   stdout=subprocess.PIPE, text=True)
-        program = ["/usr/bin/python3", "-c", SST_WRITER, *words, "41", str(pause)]
+        program = [*RIVALS, "sst-write", *words, "41", str(pause)]
         writer = start([["-n", str(ranks), *program]], env=env)
         written = [line.split() for line in writer.communicate(timeout=300)[0].splitlines()][1:]
         came = dict(line.split() for line in reader.communicate()[0].splitlines())
@@ -219,6 +210,17 @@ class Bench:
 def start(parts, **more):
     words = [word for part in parts for word in [":", *part]][1:]
     return subprocess.Popen(MPIRUN + words, stdout=subprocess.PIPE, text=True, **more)
+
+
+def check(what, statuses):
+    if any(statuses):
+        raise SystemExit(f"jobs-bench: {what}: exit statuses {statuses}")
+
+
+def relayed_in(text):
+    """Returns the numbers of the line about the relay: steps, bytes sent, bytes of the fields."""
+    match = re.search(r"relayed steps=(\d+) bytes=(\d+) of=(\d+)", text)
+    return tuple(map(int, match.groups())) if match else None
 
 
 class Heard:
@@ -262,16 +264,21 @@ class Figures:
     def add(self, heard):
         text, agreed = heard.text(), heard.times(r"agreed step (\d+) ")
         self.lags = [agreed[step] - self.times[step] for step in agreed if step in self.times]
-        match = re.search(r"relayed steps=(\d+) bytes=(\d+) of=(\d+)", text)
-        self.relayed = tuple(map(int, match.groups())) if match else None
+        self.relayed = relayed_in(text)
         self.checkpoints = text.count("checkpoint of step")
+
+    def weigh(self, disks):
+        """Adds the bytes of the checkpoints that are left: files of nodes, parity, copies."""
+        patterns = ["h*/*.h5", "h*/*.parity", "slow/*.h5"]
+        self.left = [sum(file.stat().st_size for file in disks.glob(p)) for p in patterns]
 
 
 def print_table(args, runs):
     ranks = args.ranks * args.hosts
     state = 2 * 8 * args.size**3 / (1 << 20)
     print(f"{ranks} ranks, {args.hosts} hosts, {os.cpu_count()} processors, {state:.0f} MiB, "
-          f"published every {args.publish} steps, written every {args.every}; {args.rounds} rounds:\n")
+          f"published every {args.publish} steps, written every {args.every}; "
+          f"{args.rounds} rounds:\n")
     print("| | step, median | p99 | max | run beside the one without agents |")
     print("|---|---|---|---|---|")
     for kind in KINDS:
@@ -289,11 +296,28 @@ def print_table(args, runs):
     if written:
         added = [(run[KINDS[2]].mean - run[KINDS[0]].mean) * args.steps / run[KINDS[2]].checkpoints
                  for run in runs]
-        print(f"A checkpoint adds {spread(added)} to a run.")
+        files, parity, copies = (size >> 20 for size in written[-1].left)
+        print(f"A checkpoint adds {spread(added)} to a run. Redundancy: "
+              f"{args.redundancy or 'the default'}; drained: one of {args.drain_every}. After the "
+              f"last run, hosts have {files} MiB of checkpoints and {parity} MiB of parity, and "
+              f"the slow folder has {copies} MiB.")
     relayed = [run[KINDS[3]].relayed for run in runs if run[KINDS[3]].relayed]
     if relayed:
         steps, sent, whole = (sum(column) for column in zip(*relayed))
         print(f"Relayed: {steps} steps in {len(relayed)} runs, {sent >> 20} of {whole >> 20} MiB.")
+
+
+def print_little(args, relayed):
+    """Compares what the first host has sent with what changed there. The first step is sent whole.
+    A step that was not relayed adds its part to the next one."""
+    if relayed is None:
+        raise SystemExit("jobs-bench: the agents print no line about the relay")
+    steps, sent, whole = relayed
+    later, passed = steps - 1, LITTLE[0] - 1
+    changed = args.ranks * (later * CHANGED + passed * STRIPED // STRIPES) + whole // steps
+    print(f"Relayed where little changes: {steps} of {LITTLE[0]} steps, {sent >> 10} KiB sent. "
+          f"At most {changed >> 10} KiB had changed, all of the first step included. The fields of "
+          f"these steps have {whole >> 10} KiB.")
 
 
 def print_collective(seconds):
