@@ -10,8 +10,9 @@ pub struct CheckpointArguments {
     /// Writes checkpoints of the job, one file per node, into this folder of the node: of the steps
     /// of --every or --at, or of agreed steps as often as they can be written
     ///
-    /// %h is replaced by the name of the host. --every or --at has to be the same for all agents,
-    /// and so have all other arguments about checkpoints.
+    /// %h is replaced by the name of the host. When ranks have died, the agreed step is written
+    /// too. --every or --at has to be the same for all agents, and so have all other arguments
+    /// about checkpoints.
     #[arg(
         long,
         value_name = "DIR",

@@ -7,16 +7,19 @@
 //! | module | contents |
 //! |---|---|
 //! | `arguments` | the arguments of the program |
-//! | `uses` | begins a checkpoint when a due step is agreed, on all nodes in the same round |
+//! | `due` | the steps that are written: those that are due, and the agreed one when ranks have died |
+//! | `uses` | begins a checkpoint of such a step, on all nodes in the same round |
 //! | `worker` | the thread of the writer |
 //! | `node` | the versions of a node, as the writer takes them |
 //! | `mail` | messages between writers, carried by the agents |
 
 mod arguments;
+mod due;
 mod mail;
 mod node;
 mod uses;
 mod worker;
 
 pub use arguments::CheckpointArguments;
-pub use uses::{Checkpoints, Due};
+pub use due::Due;
+pub use uses::Checkpoints;

@@ -1,39 +1,18 @@
 //! The use of agreed steps that writes checkpoints.
 
+use super::due::{Due, Plan};
 use super::mail::{Mail, mail};
 use super::worker::{Done, Task, Worker};
-use crate::agreement::{Agreed, Rule};
+use crate::agreement::Agreed;
 use crate::node::{Progress, Round, Use, UseError};
 use crate::transport::Post;
 use tcasm_checkpoint::job::JobSettings;
 
-/// The steps of which checkpoints are written, if they are agreed when the checkpoint before is
-/// complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due(Rule);
-
-impl Due {
-    /// Returns the steps that a rule appoints, or all if it appoints none.
-    pub fn by(rule: Rule) -> Due {
-        Due(rule)
-    }
-
-    fn is(self, step: u64) -> bool {
-        match self.0 {
-            Rule::Every(n) => step.is_multiple_of(n.get()),
-            Rule::At(due) => step == due,
-            Rule::Never | Rule::Wished => true,
-        }
-    }
-}
-
 /// The use of agreed steps that writes checkpoints of them. All nodes have it.
 pub struct Checkpoints<P> {
-    due: Due,
+    plan: Plan,
     /// The writer of this node. Analysis nodes have none.
     writer: Option<Writer<P>>,
-    /// The step that was begun last.
-    begun: Option<Agreed>,
     /// The step whose commit was noted last.
     noted: Option<Agreed>,
 }
@@ -50,9 +29,8 @@ impl<P: Post> Checkpoints<P> {
     /// Returns the use of an analysis node, which writes nothing.
     pub fn none(due: Due) -> Self {
         Checkpoints {
-            due,
+            plan: Plan::new(due),
             writer: None,
-            begun: None,
             noted: None,
         }
     }
@@ -86,7 +64,7 @@ impl<P: Post> Use for Checkpoints<P> {
         let decision = round.decision;
         let committed = decision
             .committed
-            .filter(|step| self.begun == Some(*step) && self.noted != Some(*step));
+            .filter(|step| self.plan.has_begun(*step) && self.noted != Some(*step));
         if let Some(step) = committed {
             self.noted = Some(step);
             if let Some(writer) = &mut self.writer {
@@ -95,12 +73,9 @@ impl<P: Post> Use for Checkpoints<P> {
             }
             return Ok(());
         }
-        // All nodes know the same here, so all begin the same step in the same round.
-        let step = decision
-            .agreed
-            .filter(|step| round.idle && self.due.is(step.step) && self.begun != Some(*step));
-        let Some(step) = step else { return Ok(()) };
-        self.begun = Some(step);
+        let Some(step) = self.plan.begin(decision, round.idle, round.lost) else {
+            return Ok(());
+        };
         if let Some(writer) = &mut self.writer {
             let pinned = round.agreed.filter(|pinned| pinned.of == step).ok_or(
                 "this node has no ranks, so it cannot take part in checkpoints: start agents on \
@@ -119,6 +94,7 @@ impl<P: Post> Use for Checkpoints<P> {
         let mut prepared = Vec::new();
         while let Some(done) = writer.worker.next() {
             match done {
+                Done::Found(newest) => self.plan.found(newest),
                 Done::Connected | Done::Noted => {}
                 Done::Prepared(step) => prepared.push(step),
                 // The next step may succeed, and what was committed is there.

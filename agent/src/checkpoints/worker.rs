@@ -4,8 +4,9 @@ use super::mail::Letters;
 use super::node::Mapped;
 use crate::agreement::Agreed;
 use crate::node::{Pinned, UseError};
+use crate::regions::RunId;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use tcasm_checkpoint::job::{JobError, JobSettings, JobWriter};
+use tcasm_checkpoint::job::{JobError, JobSettings, JobWriter, Lost, Messages, committed};
 
 /// A task of the writer. All nodes give the same tasks in the same order.
 pub(super) enum Task {
@@ -15,8 +16,11 @@ pub(super) enum Task {
     Committed(u64),
 }
 
-/// A result of the writer. Each task has one result, and so has the start.
+/// A result of the writer. Each task has one result, and the start has two: `Found`, and how the
+/// writers were connected.
 pub(super) enum Done {
+    /// The newest checkpoint that is committed at the start, if there is one.
+    Found(Option<Agreed>),
     /// The writers of all nodes are connected, and have their files of the newest checkpoint.
     Connected,
     /// This node has written this step.
@@ -66,7 +70,7 @@ impl Worker {
         Ok(Worker {
             tasks,
             done,
-            open: 1,
+            open: 2,
         })
     }
 
@@ -96,10 +100,14 @@ type Connection<'c> = (Receiver<Task>, &'c Sender<Done>);
 fn work(
     settings: JobSettings,
     failure_group: &str,
-    letters: Letters,
+    mut letters: Letters,
     (tasks, results): Connection<'_>,
     increments: bool,
 ) -> Result<(), JobError> {
+    let newest = newest(&settings, &mut letters)?;
+    if results.send(Done::Found(newest)).is_err() {
+        return Ok(());
+    }
     let mut writer = JobWriter::connect(settings, failure_group, letters)?;
     // The step that was written last, and the one that increments are against.
     let (mut written, mut base): (Option<Pinned>, Option<Pinned>) = (None, None);
@@ -133,6 +141,33 @@ fn work(
             Ok(done) => done,
         };
     }
+}
+
+/// Returns the newest committed checkpoint, as node 0 finds it. All nodes get the same.
+fn newest(settings: &JobSettings, letters: &mut Letters) -> Result<Option<Agreed>, Lost> {
+    if letters.node() != 0 {
+        let text = letters.receive(0)?;
+        let told: Option<(u64, u64)> = serde_json::from_slice(&text).map_err(|error| Lost {
+            node: 0,
+            why: format!("the newest step that it has found cannot be read: {error}"),
+        })?;
+        return Ok(told.map(|(run, step)| Agreed {
+            run: RunId(run),
+            step,
+        }));
+    }
+    // An error is found again when the writers are connected.
+    let all = committed(&settings.slow, &settings.group).unwrap_or_default();
+    let newest = all.last().map(|found| Agreed {
+        run: RunId::of(&found.commit.run),
+        step: found.commit.step,
+    });
+    let told = newest.map(|newest| (newest.run.0, newest.step));
+    let text = serde_json::to_vec(&told).unwrap_or_default();
+    for node in 1..letters.nodes() {
+        letters.send(node, text.clone())?;
+    }
+    Ok(newest)
 }
 
 /// Writes a step, as an increment where that may be.

@@ -7,6 +7,8 @@ pub(super) const STOP: u64 = 1 << 1;
 pub(super) const RUNNING: u64 = 1 << 2;
 /// A node has ranks that have all closed their regions.
 pub(super) const CLOSED: u64 = 1 << 3;
+/// A node has ranks that died. It has RUNNING too.
+pub(super) const LOST: u64 = 1 << 4;
 /// The first bit of uses.
 const USES: u32 = 8;
 /// The most uses of a node.

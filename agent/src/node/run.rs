@@ -1,6 +1,6 @@
 //! A node, from its first round to the end of the agents.
 
-use super::bits::{ANY_BUSY, ANY_USE, CLOSED, MOST_USES, RUNNING, STOP, busy, call};
+use super::bits::{ANY_BUSY, ANY_USE, CLOSED, LOST, MOST_USES, RUNNING, STOP, busy, call};
 use super::ranks::RanksHere;
 use super::uses::{Round, Use, UseError};
 use crate::agreement::{Agent, AgentError, Decision, Settings};
@@ -139,6 +139,7 @@ impl<T: Transport> Node<T> {
                 agreed: self.agent.agreed(),
                 idle: decision.wishes & busy(i) == 0,
                 called: decision.wishes & call(i) != 0,
+                lost: decision.wishes & LOST != 0,
             };
             each.decided(round).map_err(NodeError::Use)?;
         }

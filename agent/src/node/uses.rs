@@ -22,6 +22,8 @@ pub struct Round<'a> {
     pub idle: bool,
     /// This use of some node has called ([`Progress::call`]).
     pub called: bool,
+    /// Ranks of some node had died when the round began, and had not been started again.
+    pub lost: bool,
 }
 
 /// The state of a use on this node.

@@ -211,6 +211,7 @@ mod tests {
             agreed: Some(&pinned),
             idle: true,
             called: false,
+            lost: false,
         };
         notice.decided(round).unwrap();
         assert!(notice.turn().unwrap().call);

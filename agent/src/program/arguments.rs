@@ -22,7 +22,8 @@ something that is done with agreed steps has failed, 1 for any other error.";
 /// `tcasm info GROUP` find it.
 ///
 /// The agents end when all ranks have closed their regions, and on SIGTERM and SIGINT. If ranks
-/// die, the agents keep the last agreed step and wait for the next run.
+/// die, the agents keep the last agreed step, write a checkpoint of it if they write any, and wait
+/// for the next run.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tcasm-agent", version, after_help = STATUSES)]
 pub struct Arguments {
