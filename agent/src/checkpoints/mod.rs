@@ -7,7 +7,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `arguments` | the arguments of the program |
-//! | `due` | the steps that are written: those that are due, and the agreed one when ranks have died |
+//! | `due` | the steps that are written, also the agreed one when ranks have died |
 //! | `uses` | begins a checkpoint of such a step, on all nodes in the same round |
 //! | `worker` | the thread of the writer |
 //! | `node` | the versions of a node, as the writer takes them |

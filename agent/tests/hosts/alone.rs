@@ -20,9 +20,13 @@ pub struct Run {
 impl Run {
     /// Returns a run that goes on from `step` now.
     pub fn from(step: u64) -> Run {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let began = now.as_millis() as u64;
+        let began = milliseconds();
         Run { step, began }
+    }
+
+    /// Returns the step that the ranks have come to now, at most.
+    pub fn now(self) -> u64 {
+        self.step + milliseconds().saturating_sub(self.began) / PAUSE
     }
 
     /// Starts the rank of a host. In a run that has begun earlier, it goes on where the others are.
@@ -45,6 +49,12 @@ impl Run {
         let start = |host| self.start(cluster, group, host);
         (0..HOSTS).map(start).collect()
     }
+}
+
+/// Returns the milliseconds of Unix time.
+fn milliseconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    now.as_millis() as u64
 }
 
 /// Returns the newest step that a rank has printed.

@@ -197,7 +197,18 @@ fn run(program: &str, arguments: &[&str]) {
 /// Starts an agent on each host, which checks agreed steps and writes checkpoints to the folder of
 /// its host.
 pub fn checking_agents(cluster: &Cluster, group: &str, disks: &Disks, arguments: &[&str]) -> Child {
-    let (job, every) = (program("examples/job"), EVERY.to_string());
+    agents_that_write(EVERY, cluster, group, disks, arguments)
+}
+
+/// The same, with so many steps from one appointed step to the next.
+pub fn agents_that_write(
+    every: u64,
+    cluster: &Cluster,
+    group: &str,
+    disks: &Disks,
+    arguments: &[&str],
+) -> Child {
+    let (job, every) = (program("examples/job"), every.to_string());
     let parts = (0..HOSTS).map(|host| {
         let (fast, slow) = (disks.fast(host), disks.slow());
         let words = [
@@ -215,10 +226,15 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// Checks a checkpoint of a job of so many ranks of which none has died.
+pub fn check_appointed(found: &JobCheckpoint, ranks: usize) {
+    assert_eq!(found.step() % EVERY, 0, "only appointed steps are due");
+    check(found, ranks);
+}
+
 /// Checks all values of the global array of a checkpoint of so many ranks.
 pub fn check(found: &JobCheckpoint, ranks: usize) {
     assert_eq!(found.ranks() as usize, ranks);
-    assert_eq!(found.step() % EVERY, 0, "only appointed steps are due");
     let range = 0..LENGTH * ranks;
     let u = found.read::<u64>("u", std::slice::from_ref(&range));
     for (i, found_value) in u.unwrap().iter().enumerate() {

@@ -71,11 +71,11 @@ fn host_that_is_lost_with_its_disk_takes_no_checkpoint_along() {
     let newest = disks.wait_committed(&group, reached);
     let found = disks.find(&group);
     assert_eq!((found.step(), found.level()), (newest, Level::Protected));
-    disks::check(&found, HOSTS);
+    disks::check_appointed(&found, HOSTS);
     std::fs::remove_dir_all(disks.fast(1)).unwrap();
     let rebuilt = disks.find(&group);
     assert_eq!(rebuilt.step(), newest, "no step is lost with a host");
-    disks::check(&rebuilt, HOSTS);
+    disks::check_appointed(&rebuilt, HOSTS);
 
     // The host comes back with an empty disk, and gets its file from the others.
     disks.empty(&disks.spare());
@@ -87,11 +87,11 @@ fn host_that_is_lost_with_its_disk_takes_no_checkpoint_along() {
         disks.open_as_it_is(&group, None).ok()
     });
     assert_eq!(whole.step(), newest);
-    disks::check(&whole, HOSTS);
+    disks::check_appointed(&whole, HOSTS);
     ranks[1] = run.start(&cluster, &group, 1);
     let later = disks.wait_committed(&group, newest + 2 * EVERY);
     stop(&cluster, &agent, &mut agents);
     let found = disks.find(&group);
     assert!(found.step() >= later);
-    disks::check(&found, HOSTS);
+    disks::check_appointed(&found, HOSTS);
 }

@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::common::HOSTS;
-use crate::disks;
+use crate::disks::{self, EVERY};
 use std::collections::{BTreeMap, BTreeSet};
 use tcasm_checkpoint::job::{JobCheckpoint, JobError};
 
@@ -13,11 +13,26 @@ pub struct Known {
     newest: Option<u64>,
     /// The hosts whose disk was lost after a step was committed.
     lost: BTreeMap<u64, BTreeSet<usize>>,
+    /// The last step that a rank which was killed may have published.
+    died_by: Option<u64>,
 }
 
 impl Known {
     pub fn reported(&mut self, step: u64) {
         self.newest = self.newest.max(Some(step));
+    }
+
+    /// A rank was killed when it had come to this step at most.
+    pub fn rank_died(&mut self, by: u64) {
+        self.died_by = self.died_by.max(Some(by));
+    }
+
+    /// Checks that these steps were due: they are appointed, or a rank has died, and may have
+    /// published them before.
+    fn check_due(&self, steps: &[u64]) {
+        let due = |step: &&u64| step.is_multiple_of(EVERY) || Some(**step) <= self.died_by;
+        let wrong: Vec<&u64> = steps.iter().filter(|step| !due(step)).collect();
+        assert!(wrong.is_empty(), "{wrong:?} of {steps:?} were not due");
     }
 
     /// The job goes on from this step. A commit of a later one replaces all that are later still.
@@ -75,6 +90,7 @@ impl World {
         let newest = steps.last().copied();
         let lines = self.disks.commit_lines(&self.group);
         let known = self.known.newest;
+        self.known.check_due(&lines);
         assert!(
             newest >= known || known.is_some_and(|step| is_replaced(step, &lines)),
             "{known:?} was committed, now {newest:?} is; all commits: {lines:?}"

@@ -62,6 +62,7 @@ impl World {
         if let Some(mut rank) = self.ranks[host].take() {
             signal(&self.cluster, &rank.line, "-KILL");
             rank.child.wait();
+            self.known.rank_died(self.run.now());
         }
     }
 
