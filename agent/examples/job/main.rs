@@ -9,11 +9,14 @@
 //!   line for each.
 //! - `job read GROUP`: an observer. For each line that it reads, `agreed` or `latest`, it prints
 //!   that step.
+//! - `job keep REGION`: a keeper, which holds the last version of a rank that dies. It prints a line
+//!   when it has attached to a rank, and one about what it holds.
 //! - `job follow GROUP`: an observer that prints each step when all local ranks have it, until they
 //!   end.
 
 mod agent;
 mod fields;
+mod keeper;
 mod ranks;
 mod reader;
 
@@ -38,6 +41,7 @@ fn main() -> Result<(), Failure> {
         }
         ["agent", ref arguments @ ..] => std::process::exit(agent::run(arguments)),
         ["read", group] => reader::read(group),
+        ["keep", region] => keeper::keep(region),
         ["follow", group] => reader::follow(group),
         _ => Err(format!("no command {words:?}").into()),
     }

@@ -24,6 +24,11 @@ impl Run {
         Run { step, began }
     }
 
+    /// Returns the name of the run.
+    pub fn name(self) -> String {
+        format!("from-{}-{}", self.step, self.began)
+    }
+
     /// Returns the step that the ranks have come to now, at most.
     pub fn now(self) -> u64 {
         self.step + milliseconds().saturating_sub(self.began) / PAUSE
@@ -37,7 +42,7 @@ impl Run {
             format!("TCASM_RANK={host}"),
             format!("TCASM_RANKS={HOSTS}"),
             "TCASM_LOCAL_RANKS=1".to_owned(),
-            format!("TCASM_RUN=from-{}-{}", self.step, self.began),
+            format!("TCASM_RUN={}", self.name()),
         ];
         let words = ["env"].into_iter().chain(place.iter().map(String::as_str));
         let words = words.chain([job.as_str(), "alone", group]);

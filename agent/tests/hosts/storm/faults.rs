@@ -27,6 +27,8 @@ impl Random {
 pub enum Fault {
     /// SIGKILL to the rank of a host.
     Rank(usize),
+    /// SIGKILL to the keeper of the rank of a host.
+    Keeper(usize),
     /// SIGKILL to the agent of a host.
     Agent(usize),
     /// All processes of a host are gone.
@@ -50,7 +52,7 @@ pub enum Fault {
 impl Fault {
     pub fn any(random: &mut Random) -> Fault {
         let host = random.host();
-        match random.below(12) {
+        match random.below(13) {
             0 => Fault::Rank(host),
             1 | 2 => Fault::Agent(host),
             3 => Fault::Host(host),
@@ -60,6 +62,7 @@ impl Fault {
             7 => Fault::FullFast(host),
             8 => Fault::FullSlow,
             9 => Fault::NewRun,
+            10 => Fault::Keeper(host),
             _ => Fault::Return,
         }
     }
@@ -68,6 +71,7 @@ impl Fault {
     pub fn strike(self, world: &mut World) {
         match self {
             Fault::Rank(host) => world.kill_rank(host),
+            Fault::Keeper(host) => world.kill_keeper(host),
             Fault::Agent(host) => world.kill_agent(host),
             Fault::Host(host) => world.kill_host(host, false),
             Fault::HostAndDisk(host) => world.kill_host(host, true),

@@ -1,6 +1,6 @@
-//! A storm over a job of three hosts: ranks, agents and hosts are killed at random moments, disks
-//! are lost with them, links are down or slow, file systems are full, and the job is started again
-//! from its newest checkpoint.
+//! A storm over a job of three hosts: ranks, their keepers, agents and hosts are killed at random
+//! moments, disks are lost with them, links are down or slow, file systems are full, and the job is
+//! started again from its newest checkpoint.
 //!
 //! After each fault and each repair the agents are frozen, and what lies on the disks is checked
 //! as it would be found if all had died at that moment.

@@ -8,7 +8,7 @@ use crate::common::{
 };
 use crate::disks::{Disks, checking_agents};
 use std::time::{Duration, Instant};
-use tcasm_tests::child::{Child, DEADLINE, Received, poll_until};
+use tcasm_tests::child::{Child, DEADLINE, Received, poll_until, program};
 use tcasm_tests::cluster::Cluster;
 use tcasm_tests::name;
 
@@ -18,15 +18,48 @@ struct Rank {
     line: Line,
 }
 
+/// The keeper of a rank, and the line that names its process.
+struct Keeper {
+    child: Child,
+    line: Line,
+}
+
+impl Keeper {
+    /// Starts the keeper of a rank that lives.
+    fn start(cluster: &Cluster, host: usize, region: &str) -> Keeper {
+        let child = cluster.start(host, &[&program("examples/job"), "keep", region]);
+        let line = wait_line(&child, "keeper ", |_| true);
+        let keeper = Keeper { child, line };
+        keeper.wait_attached();
+        keeper
+    }
+
+    /// Waits until it has attached to the rank that was started last.
+    fn wait_attached(&self) {
+        self.child.hear_line("attached");
+    }
+
+    /// Waits until it says what it holds of a rank that has died, and checks that: a step that is
+    /// no older than `seen`, and that the rank can have published.
+    fn check_held(&self, seen: Option<u64>, by: u64) {
+        let text = self.child.hear_line("held ");
+        let step = text.strip_prefix("step=");
+        let step = step.map(|step| step.parse::<u64>().unwrap());
+        assert!(step >= seen, "{step:?} is held, but {seen:?} was seen");
+        assert!(step <= Some(by), "{step:?} is held, and the job had {by}");
+    }
+}
+
 pub struct World {
     pub disks: Disks,
     pub group: String,
     pub known: Known,
     cluster: Cluster,
     run: Run,
-    /// The rank and the observer of each host, if they live.
+    /// The rank, the observer and the keeper of the rank of each host, if they live.
     ranks: Vec<Option<Rank>>,
     readers: Vec<Option<Child>>,
+    keepers: Vec<Option<Keeper>>,
     agents: Child,
     /// The lines that name the agents.
     agent_lines: Vec<Line>,
@@ -49,6 +82,7 @@ impl World {
             dead: Vec::new(),
             ranks: (0..HOSTS).map(|_| None).collect(),
             readers: (0..HOSTS).map(|_| None).collect(),
+            keepers: (0..HOSTS).map(|_| None).collect(),
             disks,
             group,
             cluster,
@@ -58,11 +92,27 @@ impl World {
         Some(world)
     }
 
+    /// Kills a rank. If it has a keeper, that must hold what an observer has seen, or more.
     pub fn kill_rank(&mut self, host: usize) {
-        if let Some(mut rank) = self.ranks[host].take() {
-            signal(&self.cluster, &rank.line, "-KILL");
-            rank.child.wait();
-            self.known.rank_died(self.run.now());
+        let Some(mut rank) = self.ranks[host].take() else {
+            return;
+        };
+        let reader = self.readers[host].as_mut();
+        let seen = reader.and_then(|reader| ask_for("latest", reader).ok());
+        let seen = seen.filter(|line| line.get("run") == self.run.name());
+        signal(&self.cluster, &rank.line, "-KILL");
+        rank.child.wait();
+        let by = self.run.now();
+        self.known.rank_died(by);
+        if let Some(keeper) = &self.keepers[host] {
+            keeper.check_held(seen.map(|line| line.number("step")), by);
+        }
+    }
+
+    pub fn kill_keeper(&mut self, host: usize) {
+        if let Some(mut keeper) = self.keepers[host].take() {
+            signal(&self.cluster, &keeper.line, "-KILL");
+            keeper.child.wait();
         }
     }
 
@@ -87,6 +137,7 @@ impl World {
         self.cluster.kill(host);
         self.dead.push(host);
         (self.ranks[host], self.readers[host]) = (None, None);
+        self.keepers[host] = None;
         self.end_agents();
         // Another disk may be lost when a checkpoint has been written to all disks anew.
         let steps = self.disks.committed(&self.group);
@@ -125,7 +176,19 @@ impl World {
                 let child = self.run.start(&self.cluster, &self.group, host);
                 let line = wait_line(&child, "rank ", |_| true);
                 self.ranks[host] = Some(Rank { child, line });
+                if let Some(keeper) = &self.keepers[host] {
+                    keeper.wait_attached();
+                }
             }
+        }
+    }
+
+    /// Starts the keepers that are dead. All ranks live.
+    fn start_keepers(&mut self) {
+        for host in 0..HOSTS {
+            let region = format!("{}.{host}", self.group);
+            let keeper = || Keeper::start(&self.cluster, host, &region);
+            self.keepers[host].get_or_insert_with(keeper);
         }
     }
 
@@ -143,6 +206,7 @@ impl World {
             self.cluster.restart(host);
         }
         self.start_ranks();
+        self.start_keepers();
         for host in 0..HOSTS {
             let reader = || reader(&self.cluster, host, &self.group);
             self.readers[host].get_or_insert_with(reader);
