@@ -42,14 +42,23 @@ fn answer(
         *observer = Some(GroupObserver::attach(group)?);
     }
     let observer = observer.as_mut().ok_or("no observer")?;
+    if which == "steps" {
+        let common = observer.steps()?.common;
+        let steps: Vec<String> = common.iter().map(u64::to_string).collect();
+        return Ok(format!("steps={}", steps.join(",")));
+    }
     let version = match which {
         "agreed" => observer.agreed()?,
         _ => observer.latest()?,
     };
     let (blocks, wrong) = fields::check(&version)?;
     let (step, run) = (version.step(), version.run());
-    let ranks = version.members().len();
+    let members: Vec<String> = version
+        .members()
+        .map(|(rank, _)| rank.to_string())
+        .collect();
+    let (ranks, of) = (members.len(), members.join(","));
     Ok(format!(
-        "run={run} step={step} ranks={ranks} blocks={blocks} wrong={wrong}"
+        "run={run} step={step} ranks={ranks} of={of} blocks={blocks} wrong={wrong}"
     ))
 }
