@@ -9,8 +9,8 @@
 //!   line for each.
 //! - `job read GROUP`: an observer. For each line that it reads, `agreed` or `latest`, it prints
 //!   that step, with what it has found there. For `steps` it prints all that its host has.
-//! - `job keep REGION`: a keeper, which holds the last version of a rank that dies. It prints a line
-//!   when it has attached to a rank, and one about what it holds.
+//! - `job keep REGION`: a keeper, which holds the last version of a rank that dies. It prints a
+//!   line when it has attached to a rank, and one about what it holds.
 //! - `job follow GROUP`: an observer that prints each step when all local ranks have it, until they
 //!   end.
 

@@ -132,8 +132,8 @@ fn check_shares(mirrors: &mut [Child]) {
     }
 }
 
-/// Returns the newest steps that a node has, ascending. It keeps more than these, so none is missing
-/// in between.
+/// Returns the newest steps that a node has, ascending. It keeps more than these, so no step is
+/// missing in between.
 fn newest_steps(mirror: &mut Child) -> Vec<u64> {
     let line = ask_for("steps", mirror).ok();
     let text = line.map_or(String::new(), |line| line.get("steps").to_owned());
