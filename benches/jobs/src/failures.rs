@@ -10,8 +10,9 @@ pub enum Failure {
     Agent(usize),
     /// The agent of a node dies, and MPI ends all other agents. All are started anew.
     AllAgents,
-    /// A rank dies, and MPI ends all other ranks. Agents and memory stay, and a checkpoint that
-    /// they are writing is committed. The simulation starts again from the newest one.
+    /// A rank dies, and MPI ends all other ranks. Agents and memory stay: they commit the checkpoint
+    /// that they are writing, and write the agreed step as another one. The simulation starts again
+    /// from that.
     Rank,
     /// A node dies with its memory, and MPI ends all ranks and agents. The simulation starts again
     /// from the newest checkpoint that was committed before.
@@ -27,17 +28,26 @@ pub struct Loss {
     pub at: Nanos,
     /// The newest step that all ranks had reached then.
     pub reached: u64,
-    /// The step from which the simulation goes on. It has lost the steps between.
-    pub from: u64,
-    /// The newest step that was agreed when it was.
+    /// The newest step of the fastest rank then.
+    pub newest: u64,
+    /// The step from which the ranks start again, or `None` if they go on.
+    pub from: Option<u64>,
+    /// The newest step that was agreed then.
     pub agreed: Option<Agreed>,
-    /// The time until the next step was agreed, once one is.
+    /// The time until the next step was agreed that the ranks have published since they go on, once
+    /// one is.
     pub gap: Option<Nanos>,
 }
 
 impl Loss {
-    /// Returns the number of steps that must be computed again.
+    /// Returns the number of steps that all ranks must compute again.
     pub fn lost(&self) -> u64 {
-        self.reached.saturating_sub(self.from)
+        self.from
+            .map_or(0, |from| self.reached.saturating_sub(from))
+    }
+
+    /// Returns the number of steps that the fastest rank must compute again.
+    pub fn lost_by_fastest(&self) -> u64 {
+        self.from.map_or(0, |from| self.newest.saturating_sub(from))
     }
 }

@@ -5,6 +5,7 @@ use crate::checker::{Checker, View, Violation};
 use crate::network::{Endpoint, Latency, Network};
 use crate::node::{Node, Store, VirtualRegions};
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 use tcasm_agent::{Agent, AgentError, Agreed, Decision, RunId, Settings};
@@ -116,10 +117,40 @@ impl Job {
     /// Lets an agent do what is to be done, and checks the invariants.
     pub fn turn(&mut self, at: usize) -> Result<Turn, Violation> {
         let now = Duration::from_nanos(self.now());
+        self.take(at, |agent| agent.turn(now))
+    }
+
+    /// Does the same in two halves. `between` learns of the decision, if there is one, before the
+    /// next round can begin, as a node lets its uses of agreed steps do.
+    pub fn turn_with(
+        &mut self,
+        at: usize,
+        between: impl FnOnce(&mut VirtualAgent, Option<&Decision>),
+    ) -> Result<Turn, Violation> {
+        let now = Duration::from_nanos(self.now());
+        self.take(at, |agent| {
+            let decision = agent.result(now)?;
+            between(agent, decision.as_ref());
+            let gone_on = agent.go_on(now);
+            match decision {
+                None => gone_on.map(|()| None),
+                // The decision must be known. An error comes again in the next turn, but for that
+                // of a round: after it the agent waits for a new connection.
+                decided => Ok(decided),
+            }
+        })
+    }
+
+    /// Lets an agent have its turn, and checks the invariants.
+    fn take(
+        &mut self,
+        at: usize,
+        turn: impl FnOnce(&mut VirtualAgent) -> Result<Option<Decision>, AgentError<Infallible>>,
+    ) -> Result<Turn, Violation> {
         let Some(agent) = &mut self.agents[at] else {
             return Ok(Turn::Apart);
         };
-        let (decision, apart) = match agent.turn(now) {
+        let (decision, apart) = match turn(agent) {
             Ok(decision) => (decision, false),
             Err(AgentError::Suspicion(_)) => (None, true),
             Err(error) => {

@@ -8,6 +8,7 @@
 //! | [`node`] | the virtual regions of a node |
 //! | [`network`] | rounds over a virtual network |
 //! | [`job`] | nodes with their agents; [`checker`] has the invariants |
+//! | [`checkpoints`] | the agreed steps that nodes write |
 //! | [`world`] | the events of a job in the order of time, with [`failures`] |
 //! | [`parity`] | volumes and times of redundancy |
 //! | [`report`] | what comes out |
@@ -15,6 +16,7 @@
 #![deny(unsafe_code)]
 
 pub mod checker;
+pub mod checkpoints;
 pub mod failures;
 pub mod job;
 pub mod network;

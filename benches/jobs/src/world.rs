@@ -1,17 +1,18 @@
 //! The events of a job, in the order of time.
 
+mod deaths;
+
 use crate::checker::Violation;
-use crate::failures::{Failure, Loss};
+use crate::checkpoints::Checkpoints;
+use crate::failures::Failure;
 use crate::job::{Job, Turn};
-use crate::node::Pinned;
 use crate::plan::Plan;
 use crate::random::Random;
 use crate::report::Report;
 use crate::work::Timeline;
 use crate::{MILLISECOND, Nanos};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use tcasm_agent::agreement::{Appointed, Decision, Held};
+use tcasm_agent::agreement::{Appointed, Decision};
 use tcasm_agent::{Agreed, RunId};
 
 /// The most rounds whose times are kept.
@@ -22,8 +23,8 @@ const TIMED: usize = 100_000;
 enum Event {
     /// An agent has its turn.
     Turn(usize),
-    /// A node has copied a step.
-    Copied(usize, Agreed),
+    /// A node has written a step.
+    Written(usize, Agreed),
     /// Something dies.
     Fail(Failure),
     /// The agents are connected anew.
@@ -31,9 +32,6 @@ enum Event {
     /// The ranks start again after a failure.
     Restart,
 }
-
-/// An agreed step that a node copies, and thereby keeps pinned.
-type Copying = Option<Arc<Held<Pinned>>>;
 
 struct World {
     plan: Plan,
@@ -50,8 +48,8 @@ struct World {
     begun: Vec<Option<Nanos>>,
     /// The steps that each agent has pinned, and the time when they changed.
     news: Vec<(Vec<Agreed>, Nanos)>,
-    copying: Vec<Copying>,
-    /// The newest step that is committed: all nodes have copied it.
+    checkpoints: Checkpoints,
+    /// The newest step that is committed: all nodes have written it.
     safe: Option<Agreed>,
     random: Random,
     report: Report,
@@ -86,7 +84,7 @@ impl World {
             wake: vec![None; nodes],
             begun: vec![None; nodes],
             news: vec![(Vec::new(), 0); nodes],
-            copying: (0..nodes).map(|_| None).collect(),
+            checkpoints: Checkpoints::new(plan.copy.map(|_| plan.rule), nodes),
             safe: None,
             random: Random::new(plan.seed ^ 0x5eed),
             report: Report {
@@ -111,7 +109,7 @@ impl World {
     /// Returns true if the simulation has ended, and the agents have had the time to notice.
     fn is_over(&mut self) -> bool {
         let unfinished = self.next.iter().any(|next| *next <= self.plan.steps);
-        let failing = |event: &Event| !matches!(event, Event::Turn(_) | Event::Copied(..));
+        let failing = |event: &Event| !matches!(event, Event::Turn(_) | Event::Written(..));
         if unfinished || self.events.values().any(failing) {
             return false;
         }
@@ -121,10 +119,11 @@ impl World {
     fn happen(&mut self, event: Event) -> Result<(), Violation> {
         match event {
             Event::Turn(agent) => return self.turn(agent),
-            Event::Copied(agent, of) => self.copied(agent, of),
+            Event::Written(agent, of) => self.written(agent, of),
             Event::Fail(failure) => self.fail(failure),
             Event::Connect => {
                 self.job.connect();
+                self.checkpoints.connected();
                 self.wake_all(self.job.now());
             }
             Event::Restart => self.restart(),
@@ -140,9 +139,14 @@ impl World {
         }
         self.wake[agent] = None;
         self.publish(agent);
-        if let Turn::Decided { decision, first } = self.job.turn(agent)? {
+        let (checkpoints, mut step) = (&mut self.checkpoints, None);
+        let turn = self.job.turn_with(agent, |living, decision| {
+            step = checkpoints.go_on(agent, living, decision);
+        })?;
+        if let Turn::Decided { decision, first } = turn {
             self.decided(agent, &decision, first);
         }
+        self.write(agent, step);
         self.look_for_news(agent);
         if self.begun[agent].is_none() && self.job.network().offer(agent).is_some() {
             self.begun[agent] = Some(now);
@@ -239,15 +243,14 @@ impl World {
             return;
         };
         self.report.pinned.add(living.held().len() as f64);
-        let kept = matches!(decision.appointed, Some(Appointed::Kept(_)));
-        if let (true, Some(copy)) = (kept, self.plan.copy) {
-            let held = living.agreed().cloned();
-            let of = held.as_ref().map(|held| held.of);
-            self.copying[agent] = held;
+    }
+
+    /// Lets a node write a step.
+    fn write(&mut self, agent: usize, step: Option<Agreed>) {
+        if let (Some(of), Some(copy)) = (step, self.plan.copy) {
             let slower = 1.0 + self.random.exponential(0.1);
-            let end = now + (copy as f64 * slower) as Nanos;
-            of.into_iter()
-                .for_each(|of| self.at(end, Event::Copied(agent, of)));
+            let end = self.job.now() + (copy as f64 * slower) as Nanos;
+            self.at(end, Event::Written(agent, of));
         }
     }
 
@@ -266,8 +269,10 @@ impl World {
         };
         self.report.agreed.push(agreed.step);
         self.report.lag.add(decision.lag.unwrap_or(0) as f64);
+        // Agents can agree on a newer step of ranks that have died.
         if let Some(loss) = self.report.losses.last_mut()
             && loss.agreed != Some(agreed)
+            && !self.checkpoints.lost()
         {
             loss.gap.get_or_insert(now - loss.at);
         }
@@ -287,71 +292,12 @@ impl World {
         }
     }
 
-    fn copied(&mut self, agent: usize, of: Agreed) {
-        let copies = self.copying[agent].as_ref();
-        if copies.is_some_and(|held| held.of == of) {
-            self.copying[agent] = None;
-        }
-        if let Some(living) = self.job.agent(agent) {
+    fn written(&mut self, agent: usize, of: Agreed) {
+        // A writer that died meanwhile has written nothing.
+        let written = self.checkpoints.written(agent, of);
+        if let Some(living) = self.job.agent(agent).filter(|_| written) {
             living.prepared(of);
             self.wake_at(agent, self.job.now());
         }
-    }
-
-    fn fail(&mut self, failure: Failure) {
-        let now = self.job.now();
-        (0..self.wake.len()).for_each(|node| self.publish(node));
-        let reached = self.next.iter().min().map_or(0, |next| next - 1);
-        self.report.losses.push(Loss {
-            failure,
-            at: now,
-            reached,
-            from: reached,
-            agreed: self.job.agreed(),
-            gap: None,
-        });
-        match failure {
-            Failure::Agent(agent) => self.kill_agents(agent..agent + 1),
-            Failure::AllAgents => self.kill_agents(0..self.wake.len()),
-            Failure::Rank => self.kill_ranks(),
-            Failure::Node => {
-                self.kill_ranks();
-                self.kill_agents(0..self.wake.len());
-                self.run = RunId(self.run.0 + 1);
-                self.job.restart(self.run);
-            }
-        }
-    }
-
-    fn kill_agents(&mut self, agents: std::ops::Range<usize>) {
-        for agent in agents {
-            self.copying[agent] = None;
-            self.job.kill_agent(agent);
-        }
-        self.begun.fill(None);
-        self.wake_all(self.job.now());
-        self.at(self.job.now() + self.plan.delays.agents, Event::Connect);
-    }
-
-    fn kill_ranks(&mut self) {
-        self.timeline.cut(self.job.now());
-        self.at(self.job.now() + self.plan.delays.ranks, Event::Restart);
-    }
-
-    /// Starts all ranks again, from the newest step that is committed. No program starts from a
-    /// newer agreed step that is still in memory.
-    fn restart(&mut self) {
-        let now = self.job.now();
-        let Some(loss) = self.report.losses.last_mut() else {
-            return;
-        };
-        loss.from = self.safe.map_or(0, |from| from.step);
-        loss.agreed = self.safe;
-        let first = loss.from + 1;
-        self.run = RunId(self.run.0 + 1);
-        self.timeline = Timeline::new(self.plan.work, self.run.0, now, first, self.plan.steps);
-        self.next.fill(first);
-        self.job.restart(self.run);
-        self.wake_all(now);
     }
 }

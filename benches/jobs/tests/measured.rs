@@ -3,7 +3,6 @@
 use std::num::NonZeroU64;
 use tcasm_agent::Rule;
 use tcasm_jobs::MILLISECOND;
-use tcasm_jobs::failures::Failure;
 use tcasm_jobs::plan::Plan;
 use tcasm_jobs::report::Report;
 use tcasm_jobs::work::Timeline;
@@ -142,29 +141,4 @@ fn appointments_are_kept_whatever_the_drift_between_nodes_is() {
     assert!(newest.share() < 0.2, "{}", newest.share());
     let [kept, missed] = appointed.appointments;
     assert!(kept >= 3 && missed == 0, "{kept} kept, {missed} missed");
-}
-
-#[test]
-fn deaths_of_ranks_and_nodes_cost_the_steps_since_the_last_checkpoint() {
-    let lost = |failure| {
-        let mut plan = Plan {
-            steps: 100,
-            copy: Some(100 * MILLISECOND),
-            rule: Rule::Every(NonZeroU64::new(10).unwrap()),
-            ..Plan::default()
-        };
-        plan.failures = vec![(5_050 * MILLISECOND, failure)];
-        let report = run(plan);
-        let loss = report.losses[0];
-        assert!(loss.gap.is_some(), "nothing was agreed after {failure:?}");
-        assert!(report.agreed.contains(&100), "{:?}", report.agreed.last());
-        assert!(loss.reached > 30, "{loss:?}");
-        loss.lost()
-    };
-    assert_eq!(lost(Failure::Agent(1)), 0);
-    assert_eq!(lost(Failure::AllAgents), 0);
-    for failure in [Failure::Rank, Failure::Node] {
-        let lost = lost(failure);
-        assert!((1..=13).contains(&lost), "{failure:?} costs {lost} steps");
-    }
 }

@@ -20,9 +20,10 @@ const TRIES: u64 = 5;
 /// Prints the table.
 pub fn print(args: &Args) -> Result<(), Violation> {
     println!(
-        "| ranks | death of | steps lost (most) | seconds until the next agreed step (most) |"
+        "| ranks | death of | steps lost by all ranks (most) | steps lost by the fastest rank \
+         (most) | seconds until the next agreed step (most) |"
     );
-    println!("|---|---|---|---|");
+    println!("|---|---|---|---|---|");
     for side in &args.sides {
         let kinds = [
             ("an agent, others stay", Failure::Agent(3)),
@@ -39,18 +40,21 @@ pub fn print(args: &Args) -> Result<(), Violation> {
 }
 
 fn row(args: &Args, side: usize, name: &str, failure: Failure) -> Result<(), Violation> {
-    let (mut lost, mut gap) = (Spread::default(), Spread::default());
+    let [mut lost, mut fastest, mut gap] = [Spread::default(); 3];
     for seed in 0..TRIES {
         if let Some(loss) = loss(args, side, failure, args.seed + seed)? {
             lost.add(loss.lost() as f64);
+            fastest.add(loss.lost_by_fastest() as f64);
             gap.add(loss.gap.unwrap_or(0) as f64 / 1e9);
         }
     }
     println!(
-        "| {} | {name} | {:.1} ({}) | {:.2} ({:.2}) |",
+        "| {} | {name} | {:.1} ({}) | {:.1} ({}) | {:.2} ({:.2}) |",
         side.pow(3),
         lost.mean(),
         lost.most,
+        fastest.mean(),
+        fastest.most,
         gap.mean(),
         gap.most
     );
