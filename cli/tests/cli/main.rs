@@ -26,6 +26,7 @@ mod paraview;
 mod part;
 mod run;
 mod shown;
+mod some_ranks;
 mod stats;
 mod tiers;
 mod tmux;
