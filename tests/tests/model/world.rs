@@ -1,23 +1,24 @@
 //! A producer, its observers, and the model of both.
 
+mod checks;
 mod observers;
+mod publishing;
 mod ranges;
 mod rollback;
 
-use crate::ops::{CAPACITY, Early, OBSERVERS, Op, Region, Style};
+use crate::ops::{CAPACITY, OBSERVERS, Op, Region, Style};
+use checks::check_version;
 use ndarray::Ix1;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::time::Duration;
 use tcasm_core::sys::huge::is_huge;
 use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
 use tcasm_core::testing::nodes::Pretended;
 use tcasm_observer::{ObserveError, Observer, Status, Version, View};
-use tcasm_producer::{Buffer, CaptureMode, Field, Producer, PublishError, Receipt, TrackerKind};
-use tcasm_tests::child::DEADLINE;
+use tcasm_producer::{Buffer, CaptureMode, Field, Producer, PublishError, TrackerKind};
 use tcasm_tests::hostile::{Attachment, HostileClient};
 use tcasm_tests::name;
-use tcasm_tests::oracle::{Exactness, Expected, Oracle, Seen, ensure};
+use tcasm_tests::oracle::{Exactness, Expected, Oracle, ensure};
 
 /// A tracker and a capture mode.
 pub type Way = (TrackerKind, CaptureMode);
@@ -235,140 +236,6 @@ impl World {
         Ok(())
     }
 
-    /// Writes to all buffers, the last one first. Returns the stores, which the oracle is told
-    /// later.
-    fn store_early(&mut self, early: Early) -> Result<Vec<(usize, Range<usize>, u8)>, String> {
-        let mut stores = Vec::new();
-        let Some((style, at, value)) = early else {
-            return Ok(stores);
-        };
-        for buffer in (0..self.buffers.len()).rev() {
-            let ranges = self.ranges(buffer, style, at);
-            self.store(buffer, &ranges, value)?;
-            stores.extend(ranges.into_iter().map(|range| (buffer, range, value)));
-        }
-        Ok(stores)
-    }
-
-    pub fn publish(&mut self, wait: bool, early: Early) -> Check {
-        let (held, pinned) = (self.producer.stats().held_bytes, self.pinned());
-        self.step += 1;
-        let receipt = match wait {
-            false => self.producer.publish(self.step, self.step as f64),
-            true => self
-                .producer
-                .publish_wait(self.step, self.step as f64, Duration::ZERO),
-        };
-        let receipt = receipt.map_err(text)?;
-        let stores = self.store_early(early)?;
-        let deferred = wait_visible(&receipt)?;
-        let assembled = assembled(&receipt);
-        self.chunks_assembled += assembled.len();
-        let changed = match receipt.version().filter(|_| deferred.is_some()) {
-            Some(n) => Some(
-                self.inspector
-                    .version(n)
-                    .map_err(text)?
-                    .changes()
-                    .map_err(text)?
-                    .pages,
-            ),
-            None => None,
-        };
-        self.oracle.publish(&Seen {
-            receipt: &receipt,
-            step: self.step,
-            available: self.inspector.available().map_err(text)?,
-            changed,
-            deferred: deferred.clone(),
-            assembled,
-            held: (held, self.producer.stats().held_bytes),
-            pinned,
-        })?;
-        let given_up = deferred.is_none();
-        self.check_counts(&receipt)?;
-        let whole = self.producer.check_store().map_err(text)?;
-        ensure(whole, || {
-            "busy frames are not those that versions refer to".to_owned()
-        })?;
-        if !given_up {
-            self.check_newest(&receipt)?;
-        }
-        for (buffer, range, value) in stores {
-            self.oracle.write(buffer, range, value);
-        }
-        Ok(())
-    }
-
-    fn check_counts(&mut self, receipt: &Receipt) -> Check {
-        let change = match receipt {
-            Receipt::Published(p) => [1, 0, p.pages, self.broken.into()],
-            Receipt::Skipped { .. } => [0, 1, 0, self.broken.into()],
-        };
-        self.counts
-            .iter_mut()
-            .zip(change)
-            .for_each(|(n, by)| *n += by);
-        let s = self.producer.stats();
-        if self.broken && s.tracker_errors < self.counts[3] {
-            // The gate has taken over the replaced page, and later the tracker from the gate.
-            self.counts[3] = s.tracker_errors;
-        }
-        let counts = [s.publishes, s.skips, s.pages, s.tracker_errors];
-        ensure(counts == self.counts, || {
-            format!("counters {counts:?}, expected {:?}", self.counts)
-        })
-    }
-
-    /// Checks the newest version, even if no observer holds it.
-    fn check_newest(&mut self, receipt: &Receipt) -> Check {
-        let Some(n) = receipt.version() else {
-            return Ok(());
-        };
-        let version = self.inspector.version(n).map_err(text)?;
-        let changed = version.changes().map_err(text)?.pages.len() as u64;
-        ensure(version.changed_pages() == changed, || {
-            format!("{} changed pages", version.changed_pages())
-        })?;
-        let expected = self.oracle.expected(n).ok_or("a version")?;
-        check_version(&version, None, expected, self.step)?;
-        for held in self.observers.iter().flatten().flat_map(|o| &o.held) {
-            self.check_between(held, &version, expected)?;
-        }
-        Ok(())
-    }
-
-    fn check_between(&self, held: &Held, version: &Version, expected: &Expected) -> Check {
-        let changes = version.changes_since(&held.version).map_err(text)?;
-        self.oracle
-            .check_changes(&held.expected, expected, &changes.pages)?;
-        for (name, at, len) in &expected.fields {
-            let pages = at / page_size()..(at + len).div_ceil(page_size());
-            let here = held
-                .expected
-                .fields
-                .iter()
-                .any(|(n, a, _)| n == name && a == at);
-            let says = changes.fields.contains(name);
-            ensure(says == (!here || changes.pages.intersects(pages)), || {
-                format!("{name} in {changes:?}")
-            })?;
-            ranges::check_ranges(&held.version, version, (name, *len), says)?;
-        }
-        Ok(())
-    }
-
-    /// Checks that live memory is what was written, whatever happened to versions.
-    fn check_live(&self) -> Check {
-        for (i, buffer) in self.buffers.iter().enumerate() {
-            let view = self.producer.view(*buffer).map_err(text)?;
-            ensure(view.as_slice() == Some(self.oracle.live(i)), || {
-                format!("live memory of buffer {i} differs")
-            })?;
-        }
-        Ok(())
-    }
-
     /// Returns the bytes of live memory that are shared with planes.
     pub fn shared_bytes(&self) -> u64 {
         self.producer.stats().shared_bytes
@@ -383,16 +250,6 @@ impl World {
         let base = view.as_ptr() as usize;
         let mut chunks = (0..CAPACITY * page_size() / HUGE_PAGE).map(|i| base + i * HUGE_PAGE);
         chunks.any(|at| is_huge(&(at..at + HUGE_PAGE)).unwrap_or(false))
-    }
-
-    /// Checks that all held versions are unchanged, and that live memory is right.
-    pub fn check_all(&self) -> Check {
-        self.check_live()?;
-        let held = self.observers.iter().flatten().flat_map(|o| &o.held);
-        held.into_iter().try_for_each(|h| {
-            check_version(&h.version, h.view.as_ref(), &h.expected, self.step)
-                .map_err(|e| format!("version {}: {e}", h.version.number()))
-        })
     }
 
     fn grow(&mut self, bytes: usize, double: bool) -> Check {
@@ -473,59 +330,10 @@ impl World {
     }
 }
 
-/// Waits until the version is visible, if there is one. Returns the chunks that were captured after
-/// the call, or `None` if the version was given up.
-fn wait_visible(receipt: &Receipt) -> Result<Option<Vec<usize>>, String> {
-    let Receipt::Published(published) = receipt else {
-        return Ok(Some(Vec::new()));
-    };
-    let Ok(visible) = published.wait_visible(DEADLINE) else {
-        return Ok(None);
-    };
-    ensure(visible && published.is_visible(), || {
-        format!("not visible after {DEADLINE:?}: {published:?}")
-    })?;
-    Ok(Some(published.chunks_deferred()))
-}
-
-fn assembled(receipt: &Receipt) -> Vec<usize> {
-    match receipt {
-        Receipt::Published(published) => published.chunks_assembled(),
-        Receipt::Skipped { .. } => Vec::new(),
-    }
-}
-
 fn exactness((tracker, mode): Way) -> Exactness {
     match (tracker, mode) {
         (TrackerKind::Compare, _) => Exactness::Bytes,
         (TrackerKind::UffdAsync, CaptureMode::Auto | CaptureMode::Deferred) => Exactness::Gate,
         _ => Exactness::Stores,
     }
-}
-
-/// Reads a version in every way and compares it.
-fn check_version(version: &Version, view: Option<&View>, expected: &Expected, salt: u64) -> Check {
-    ensure(version.step() == expected.step, || {
-        format!("step {}", version.step())
-    })?;
-    expected.check_table(version.table())?;
-    let fresh = version.view().map_err(text)?;
-    for field in &expected.fields {
-        let (name, bytes) = (&field.0, expected.bytes(field));
-        for view in view.into_iter().chain([&fresh]) {
-            ensure(view.bytes(name).map_err(text)? == bytes, || {
-                format!("field {name:?} differs in a view")
-            })?;
-        }
-        // A part that starts anywhere, at a different place each time.
-        let start = (salt as usize).wrapping_mul(0x9e37_79b9) % bytes.len();
-        let mut part = vec![0xee; (bytes.len() - start).min(200_000)];
-        version
-            .read_bytes(name, start as u64, &mut part)
-            .map_err(text)?;
-        ensure(part == bytes[start..start + part.len()], || {
-            format!("field {name:?} differs when read")
-        })?;
-    }
-    Ok(())
 }
