@@ -119,10 +119,12 @@ run_observers_in_valgrind() {
 # run_others FLAGS...: runs the tests of the module for Fortran and of the headers for C++ that need
 # no other language.
 run_others() {
-    local name
+    local name module=$work/test_region.o
+    gfortran -std=f2018 -Wall -Wextra -Werror -O1 -g -fcheck=all -I "$work" -J "$work" "$@" \
+        -c bindings/fortran/tests/test_region.f90 -o "$module"
     # files.f90 needs the other library: ci/bindings-c.sh runs it.
     for name in host_buffer transfers stream counters groups; do
-        fortran "bindings/fortran/tests/$name.f90" "$work/$name-fortran" "$@"
+        fortran "bindings/fortran/tests/$name.f90" "$work/$name-fortran" "$module" "$@"
         # gfortran does not free what the main program has allocated.
         ASAN_OPTIONS=detect_leaks=0 in_scratch "$work/$name-fortran"
     done
@@ -140,10 +142,13 @@ run_with_flang() {
         return
     }
     mkdir -p "$folder"
-    "$flang" -O1 -module-dir "$folder" -c "$work/tcasm.f90" -o "$folder/tcasm.o"
+    "$flang" -O1 -module-dir "$folder" -c "$prefix/include/tcasm.f90" -o "$folder/tcasm.o"
+    "$flang" -O1 -I "$folder" -module-dir "$folder" -c bindings/fortran/tests/test_region.f90 \
+        -o "$folder/test_region.o"
     for name in host_buffer transfers stream counters groups; do
-        "$flang" -O1 -I "$folder" "bindings/fortran/tests/$name.f90" "$folder/tcasm.o" \
-            -L"$prefix/lib" -ltcasm -Wl,-rpath,"$prefix/lib" -o "$folder/$name"
+        "$flang" -O1 -I "$folder" "bindings/fortran/tests/$name.f90" \
+            "$folder/test_region.o" "$folder/tcasm.o" -L"$prefix/lib" -ltcasm \
+            -Wl,-rpath,"$prefix/lib" -o "$folder/$name"
         in_scratch "$folder/$name"
     done
 }

@@ -3,10 +3,8 @@ program counters
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int32, int64, real64
   use tcasm
+  use test_region
   implicit none
-  type(tcasm_producer) :: run
-  type(tcasm_observer) :: observer
-  type(tcasm_version) :: version
   integer :: count, status, step
 
   interface
@@ -155,26 +153,5 @@ contains
     call tcasm_create(run, "wrong", 1048576_int64, given, status)
     call check(status == TCASM_INVALID_ARGUMENT, what)
   end subroutine wrong
-
-  subroutine publish_visible(step)
-    integer, intent(in) :: step
-    call tcasm_publish(run, step, 0.0_real64)
-    call tcasm_wait_visible(run, 10.0_real64)
-  end subroutine publish_visible
-
-  subroutine leave()
-    call tcasm_release(version)
-    call tcasm_detach(observer)
-    call tcasm_close(run)
-  end subroutine leave
-
-  subroutine check(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    if (.not. holds) then
-      print "(a)", "not as it should be: " // what // "; last error: " // tcasm_last_error()
-      error stop 1
-    end if
-  end subroutine check
 
 end program counters

@@ -4,6 +4,7 @@ program groups
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_char
   use, intrinsic :: iso_fortran_env, only: int32, int64, real64
   use tcasm
+  use test_region, only: check
   implicit none
   type(tcasm_producer) :: ranks(0:1)
   type(tcasm_group_observer) :: group
@@ -215,14 +216,5 @@ contains
       end do
     end do
   end subroutine begin
-
-  subroutine check(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    if (.not. holds) then
-      print "(a)", "not as it should be: " // what // "; last error: " // tcasm_last_error()
-      error stop 1
-    end if
-  end subroutine check
 
 end program groups

@@ -3,14 +3,12 @@ program stream
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   use tcasm
+  use test_region
   implicit none
   type, bind(c) :: pair
     real(c_double) :: a
     integer(c_int) :: b
   end type pair
-  type(tcasm_producer) :: run
-  type(tcasm_observer) :: observer
-  type(tcasm_version) :: version
   real(real64), pointer :: u(:, :, :), part(:, :, :)
   real(real32), pointer :: v(:, :), some(:, :), wrong(:, :)
   type(pair), pointer :: pairs(:)
@@ -234,26 +232,5 @@ contains
     call tcasm_release(first)
     call leave()
   end subroutine changes
-
-  subroutine publish_visible(step)
-    integer, intent(in) :: step
-    call tcasm_publish(run, step, 0.0_real64)
-    call tcasm_wait_visible(run, 10.0_real64)
-  end subroutine publish_visible
-
-  subroutine leave()
-    call tcasm_release(version)
-    call tcasm_detach(observer)
-    call tcasm_close(run)
-  end subroutine leave
-
-  subroutine check(holds, what)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: what
-    if (.not. holds) then
-      print "(a)", "not as it should be: " // what // "; last error: " // tcasm_last_error()
-      error stop 1
-    end if
-  end subroutine check
 
 end program stream
