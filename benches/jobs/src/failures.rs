@@ -10,9 +10,9 @@ pub enum Failure {
     Agent(usize),
     /// The agent of a node dies, and MPI ends all other agents. All are started anew.
     AllAgents,
-    /// A rank dies, and MPI ends all other ranks. Agents and memory stay: they commit the checkpoint
-    /// that they are writing, and write the agreed step as another one. The simulation starts again
-    /// from that.
+    /// A rank dies, and MPI ends all other ranks. Agents and memory stay: they commit the
+    /// checkpoint that they are writing, and write the agreed step as another one. The simulation
+    /// starts again from that.
     Rank,
     /// A node dies with its memory, and MPI ends all ranks and agents. The simulation starts again
     /// from the newest checkpoint that was committed before.
