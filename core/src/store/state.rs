@@ -65,6 +65,10 @@ impl Store {
         if let Some(machine) = Machine::with_several_nodes(segments.clone()) {
             planes.set_topology(machine);
         }
+        #[cfg(feature = "fault-points")]
+        if let Some(pretended) = crate::testing::nodes::Pretended::of_environment() {
+            planes.set_topology(pretended);
+        }
         Ok(Store {
             index_object,
             index_map: Arc::new(index_map),
