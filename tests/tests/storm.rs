@@ -4,6 +4,7 @@
 
 use ndarray::Array3;
 use nix::sys::signal::Signal;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tcasm_checkpoint::{Checkpoint, Contents};
 use tcasm_core::testing::fault::CHECKPOINT_POINTS;
+use tcasm_core::testing::nodes;
 use tcasm_examples::{GrayScott, Params};
 use tcasm_tests::child::{Child, DEADLINE, HUGE_PAGES, Received, program};
 use tempfile::TempDir;
@@ -24,6 +26,21 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
 /// The seconds that a writer waits for a tier at its end. A slow tier that is away does not come
 /// back before the round ends.
 const SHORT_GRACE: &str = "0.2";
+/// The nodes of memory that the simulation pretends to have in some rounds.
+const NODES: u8 = 2;
+
+/// Returns true if the simulation pretends to have several nodes of memory in this round. Each
+/// kind of memory and each trouble meets both.
+fn has_several_nodes(round: u64) -> bool {
+    !(round / 3).is_multiple_of(2)
+}
+
+/// Returns the pretended nodes on which a simulation has placed frames, as it has told.
+fn placed(simulation: &Child) -> BTreeSet<u8> {
+    let errors = simulation.errors();
+    let told = |node: &u8| errors.contains(&nodes::told(*node, NODES.into()));
+    (0..NODES).filter(told).collect()
+}
 
 /// An undisturbed run, computed here step by step.
 struct Reference {
@@ -210,7 +227,9 @@ impl Site {
         [&self.fast, &self.slow]
     }
 
-    /// Starts the simulation. Live memory has huge pages in odd rounds.
+    /// Starts the simulation. Live memory has huge pages in odd rounds. With several nodes of
+    /// memory, versions are copied: frames that are handed over lie where the program stores first,
+    /// and nothing is asked for them.
     fn simulation(&self, round: u64) -> Child {
         let size = SIZE.to_string();
         let mut args = vec![
@@ -221,6 +240,11 @@ impl Site {
             "--publish-every",
             "5",
         ];
+        let mut pretended = "1".to_owned();
+        if has_several_nodes(round) {
+            args.extend(["--capture", "copy"]);
+            pretended = NODES.to_string();
+        }
         if Checkpoint::restart(&self.dirs(), None).is_ok() {
             args.push("--restart");
             args.extend(self.dirs().map(|dir| dir.to_str().unwrap()));
@@ -229,6 +253,7 @@ impl Site {
         let env = [
             HUGE_PAGES[(round % 2) as usize],
             ("TCASM_SHARED_BACKING", sharing),
+            (nodes::VARIABLE, pretended.as_str()),
         ];
         Child::start(&program("gray_scott"), &args, self.sockets.path(), &env)
     }
@@ -368,6 +393,8 @@ struct Round {
     reported: Option<u64>,
     /// True if the writer died at a step of a checkpoint.
     died: bool,
+    /// The pretended nodes on which the simulation has placed frames.
+    placed: BTreeSet<u8>,
     what: String,
 }
 
@@ -422,6 +449,7 @@ fn round(site: &Site, random: &mut Random, number: u64) -> Round {
     Round {
         reported,
         died,
+        placed: placed(&simulation),
         what,
     }
 }
@@ -437,15 +465,18 @@ fn fault(random: &mut Random, number: u64) -> String {
 
 fn storm(rounds: u64, seed: u64) {
     let (site, mut reference, mut random) = (Site::new(), Reference::new(), Random(seed));
-    let (mut newest, mut died) = (None, false);
+    let (mut newest, mut died, mut placed) = (None, false, BTreeSet::new());
     for number in 0..rounds {
         let round = round(&site, &mut random, number);
         newest = newest.max(round.reported);
         died |= round.died;
+        placed.extend(round.placed);
         check(&site, &mut reference, newest, &round.what);
     }
     let hint = "the build has no fault points; run `cargo test --workspace --no-run` first";
     assert!(died, "no writer died within a checkpoint: {hint}");
+    let all: BTreeSet<u8> = (0..NODES).collect();
+    assert_eq!(placed, all, "the nodes on which frames were placed: {hint}");
     assert!(
         reference.step > rounds,
         "the run must make progress: step {}",

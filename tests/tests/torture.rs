@@ -14,15 +14,38 @@ use tcasm_tests::procfs;
 use tcasm_tests::puppet::number;
 use tempfile::TempDir;
 
+/// The kinds of memory in a run.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    /// True if live memory may consist of huge pages.
+    huge: bool,
+    /// True if live memory may be shared with planes.
+    shared: bool,
+    /// The nodes of memory that the producer pretends to have. With 1 it has those of the machine.
+    nodes: usize,
+}
+
+const USUAL: Memory = Memory {
+    huge: true,
+    shared: true,
+    nodes: 1,
+};
+const SMALL_PAGES: Memory = Memory {
+    huge: false,
+    ..USUAL
+};
+const NO_SHARING: Memory = Memory {
+    shared: false,
+    ..USUAL
+};
+const TWO_NODES: Memory = Memory { nodes: 2, ..USUAL };
+
 /// The settings of one run.
 struct Torture {
     tracker: TrackerKind,
     /// The capture mode. Writers go on as soon as `publish` returns.
     capture: &'static str,
-    /// True if live memory may consist of huge pages.
-    huge: bool,
-    /// True if live memory may be shared with planes.
-    shared: bool,
+    memory: Memory,
     /// The size of the large field, in MiB.
     mib: u64,
     /// The bound on the memory of versions, in MiB.
@@ -47,6 +70,10 @@ struct Outcome {
     sharing: u64,
     /// The number of lines in which it reported that live memory has huge pages.
     huge: u64,
+    /// The number of calls of the pretended machine.
+    asked: u64,
+    /// The number of pretended nodes on which frames were placed.
+    nodes: u64,
     /// The errors that observers found.
     wrong: Vec<String>,
 }
@@ -71,14 +98,22 @@ struct Scene<'a> {
 impl Torture {
     fn is_survived(&self) -> Outcome {
         let outcome = self.run();
-        let huge = if self.huge { "huge" } else { "small" };
         println!(
-            "{}, {}, {huge} pages, sharing {}: {outcome:?}",
-            self.tracker, self.capture, self.shared
+            "{}, {}, {:?}: {outcome:?}",
+            self.tracker, self.capture, self.memory
         );
         assert_eq!(outcome.wrong, [""; 0]);
         assert!(outcome.kills > 0 && outcome.stops > 0, "{outcome:?}");
+        self.check_nodes(&outcome);
         outcome
+    }
+
+    /// Checks that frames were placed on all pretended nodes, if there are several.
+    fn check_nodes(&self, outcome: &Outcome) {
+        let several = self.memory.nodes > 1;
+        let wanted = if several { self.memory.nodes as u64 } else { 0 };
+        assert_eq!(outcome.asked > 0, several, "{outcome:?}");
+        assert_eq!(outcome.nodes, wanted, "nodes with frames: {outcome:?}");
     }
 
     fn run(&self) -> Outcome {
@@ -113,12 +148,13 @@ impl<'a> Scene<'a> {
     fn set(torture: &'a Torture, dir: &'a Path) -> Self {
         let tracker = torture.tracker.to_string();
         let (mib, memory) = (torture.mib.to_string(), torture.memory_mib.to_string());
-        let mut arguments = vec!["x", &tracker, &mib, &memory, torture.capture];
+        let nodes = torture.memory.nodes.to_string();
+        let mut arguments = vec!["x", &tracker, &mib, &memory, torture.capture, &nodes];
         arguments.extend(torture.sabotage);
         let program = env!("CARGO_BIN_EXE_stamper");
-        let sharing = ["0", "1"][usize::from(torture.shared)];
+        let sharing = ["0", "1"][usize::from(torture.memory.shared)];
         let env = [
-            HUGE_PAGES[usize::from(torture.huge)],
+            HUGE_PAGES[usize::from(torture.memory.huge)],
             ("TCASM_SHARED_BACKING", sharing),
         ];
         let mut scene = Scene {
@@ -206,6 +242,8 @@ impl<'a> Scene<'a> {
         assert_eq!(number(&line, "errors"), Some(0), "{line}");
         self.outcome.sharing += u64::from(number(&line, "shared") > Some(0));
         self.outcome.huge += u64::from(number(&line, "huge") > Some(0));
+        self.outcome.asked = number(&line, "asked").unwrap_or(0);
+        self.outcome.nodes = number(&line, "nodes").unwrap_or(0);
         match line.split(' ').next() {
             Some("published") => self.outcome.published += 1,
             Some("skipped") => self.outcome.skipped += 1,
@@ -270,13 +308,12 @@ impl Outcome {
     }
 }
 
-/// Runs a large region, with huge pages and sharing as `(huge, shared)` says.
-fn torture(tracker: TrackerKind, (huge, shared): (bool, bool), time: Duration, versions: u64) {
+/// Runs a large region.
+fn torture(tracker: TrackerKind, memory: Memory, time: Duration, versions: u64) {
     let torture = Torture {
         tracker,
         capture: "auto",
-        huge,
-        shared,
+        memory,
         mib: 256,
         memory_mib: 1200,
         time,
@@ -284,46 +321,53 @@ fn torture(tracker: TrackerKind, (huge, shared): (bool, bool), time: Duration, v
         sabotage: None,
     };
     let outcome = torture.is_survived();
-    let possible = huge && tracker == TrackerKind::UffdAsync;
+    let possible = memory.huge && tracker == TrackerKind::UffdAsync;
     assert!(!possible || outcome.huge > 0, "nothing was gathered");
-    assert!(shared || outcome.sharing == 0, "something was shared");
+    assert!(
+        memory.shared || outcome.sharing == 0,
+        "something was shared"
+    );
 }
 
 const SHORT: Duration = Duration::from_secs(15);
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_uffd_async() {
-    torture(TrackerKind::UffdAsync, (true, true), SHORT, 200);
+    torture(TrackerKind::UffdAsync, USUAL, SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_uffd_async_and_small_pages() {
-    torture(TrackerKind::UffdAsync, (false, true), SHORT, 200);
+    torture(TrackerKind::UffdAsync, SMALL_PAGES, SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_uffd_async_and_no_sharing() {
-    torture(TrackerKind::UffdAsync, (true, false), SHORT, 200);
+    torture(TrackerKind::UffdAsync, NO_SHARING, SHORT, 200);
+}
+
+#[test]
+fn no_observer_ever_sees_a_torn_page_with_uffd_async_and_two_nodes() {
+    torture(TrackerKind::UffdAsync, TWO_NODES, SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_cow() {
-    torture(TrackerKind::Cow, (true, true), SHORT, 200);
+    torture(TrackerKind::Cow, USUAL, SHORT, 200);
 }
 
 #[test]
 fn no_observer_ever_sees_a_torn_page_with_compare() {
-    torture(TrackerKind::Compare, (true, true), SHORT, 200);
+    torture(TrackerKind::Compare, USUAL, SHORT, 200);
 }
 
-/// Runs a small region in a mode of capture, with and without huge pages and sharing.
+/// Runs a small region in a mode of capture, with each kind of memory.
 fn torture_small(capture: &'static str, memory_mib: u64) {
-    for (huge, shared) in [(true, true), (false, true), (true, false)] {
+    for memory in [USUAL, SMALL_PAGES, NO_SHARING, TWO_NODES] {
         let torture = Torture {
             tracker: TrackerKind::UffdAsync,
             capture,
-            huge,
-            shared,
+            memory,
             mib: 48,
             memory_mib,
             time: SHORT / 2,
@@ -350,16 +394,11 @@ fn soak_no_observer_ever_sees_a_torn_page() {
     let wanted = std::env::var("TCASM_SOAK_SECONDS");
     let seconds = wanted.ok().and_then(|s| s.parse().ok()).unwrap_or(600);
     for tracker in TrackerKind::ALL {
-        torture(
-            tracker,
-            (true, true),
-            Duration::from_secs(seconds),
-            4 * seconds,
-        );
+        torture(tracker, USUAL, Duration::from_secs(seconds), 4 * seconds);
     }
-    for variant in [(false, true), (true, false)] {
+    for memory in [SMALL_PAGES, NO_SHARING, TWO_NODES] {
         let time = Duration::from_secs(seconds / 2);
-        torture(TrackerKind::UffdAsync, variant, time, 2 * seconds);
+        torture(TrackerKind::UffdAsync, memory, time, 2 * seconds);
     }
 }
 
@@ -375,8 +414,7 @@ fn is_noticed_with(huge: bool, guard: &'static str, capture: &'static str, memor
     let torture = Torture {
         tracker: TrackerKind::UffdAsync,
         capture,
-        huge,
-        shared: true,
+        memory: if huge { USUAL } else { SMALL_PAGES },
         mib: 16,
         memory_mib,
         time: DEADLINE,

@@ -1,7 +1,8 @@
 //! The producer of the torture test. Its threads stamp pages in random order, again and again.
 //!
-//! `stamper NAME TRACKER MIB MEMORY_MIB CAPTURE[-assembled] [GUARD]` prints a line after each
-//! publish, until its standard input ends.
+//! `stamper NAME TRACKER MIB MEMORY_MIB CAPTURE[-assembled] NODES [GUARD]` prints a line after each
+//! publish, until its standard input ends. With several NODES it pretends that the machine has so
+//! many nodes of memory, between which live memory moves now and then.
 
 use ndarray::Ix1;
 use std::io::Read;
@@ -9,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use tcasm_core::pageset::CHUNK_PAGES;
 use tcasm_core::sys::huge::is_huge;
 use tcasm_core::sys::mem::{HUGE_PAGE, page_size};
+use tcasm_core::testing::nodes::Pretended;
 use tcasm_core::testing::sabotage::{Guard, switch_off};
 use tcasm_producer::{Buffer, Field, Producer, Receipt};
 use tcasm_tests::pattern::{self, Pattern, mix, words_per_page};
@@ -35,8 +38,13 @@ const SWAPPED: Pattern = Pattern {
 /// The end of a capture mode with which all scattered chunks are assembled.
 const ASSEMBLED: &str = "-assembled";
 
+/// The number of versions after which a chunk of live memory moves to another pretended node.
+const MOVE_EVERY: u64 = 4;
+
 struct Stamper {
     producer: Producer,
+    /// The nodes of memory that the machine pretends to have, if there are several.
+    nodes: Option<Arc<Pretended>>,
     large: Field<u64, Ix1>,
     swapped: Field<u64, Ix1>,
     spare: Buffer<u64, Ix1>,
@@ -61,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         stamper.check_live(version);
         version += 1;
     }
-    match arguments.get(6) {
+    match arguments.get(7) {
         None => held_bytes_match_the_kernel(&stamper.producer),
         Some(_guard_that_is_off) => Ok(()),
     }
@@ -97,9 +105,21 @@ fn input_ends() -> Arc<AtomicBool> {
 
 impl Stamper {
     fn create(arguments: &[String]) -> Result<Self, Box<dyn std::error::Error>> {
-        let [_, name, tracker, mib, memory_mib, capture, guard @ ..] = arguments else {
-            return Err("stamper NAME TRACKER MIB MEMORY_MIB CAPTURE [GUARD]".into());
+        let [
+            _,
+            name,
+            tracker,
+            mib,
+            memory_mib,
+            capture,
+            nodes,
+            guard @ ..,
+        ] = arguments
+        else {
+            return Err("stamper NAME TRACKER MIB MEMORY_MIB CAPTURE NODES [GUARD]".into());
         };
+        let nodes = nodes.parse::<usize>()?;
+        let nodes = (nodes > 1).then(|| Pretended::for_long(nodes));
         let (bytes, memory) = (
             mib.parse::<usize>()? << 20,
             memory_mib.parse::<u64>()? << 20,
@@ -115,6 +135,10 @@ impl Stamper {
             true => builder.always_assemble(),
             false => builder,
         };
+        let builder = match &nodes {
+            Some(nodes) => builder.topology(nodes.clone()),
+            None => builder,
+        };
         let builder = builder.versions(14).capacity(bytes + 2 * swapped_bytes);
         let builder = builder
             .attr("large", &*LARGE.attr())
@@ -127,6 +151,7 @@ impl Stamper {
         guard.iter().for_each(|guard| sabotage(guard));
         Ok(Stamper {
             producer,
+            nodes,
             large,
             swapped,
             spare,
@@ -138,7 +163,28 @@ impl Stamper {
         if SWAPPED.dense(version) {
             self.spare = self.producer.bind(self.swapped, self.spare)?;
         }
+        if version.is_multiple_of(MOVE_EVERY) {
+            self.move_chunk(version)?;
+        }
         self.write_fields(version)
+    }
+
+    /// Moves a chunk of the large field to any of the pretended nodes, if there are several.
+    fn move_chunk(&self, version: u64) -> Result<(), Box<dyn std::error::Error>> {
+        if let Some(nodes) = &self.nodes {
+            let words = self.producer.view(self.large)?.len();
+            let chunks = (words / words_per_page()).div_ceil(CHUNK_PAGES);
+            let chunk = mix(version, 3, 3) as usize % chunks;
+            nodes.move_chunk(chunk, mix(version, 4, 4) as u8);
+        }
+        Ok(())
+    }
+
+    /// Returns how often the pretended machine was asked, and on how many of its nodes frames were
+    /// placed.
+    fn asked(&self) -> (usize, usize) {
+        let nodes = self.nodes.as_ref();
+        nodes.map_or((0, 0), |nodes| (nodes.calls(), nodes.placed().len()))
     }
 
     fn write_fields(&mut self, version: u64) -> Result<(), Box<dyn std::error::Error>> {
@@ -189,8 +235,10 @@ impl Stamper {
             Receipt::Skipped { .. } => "skipped",
         };
         let (shared, huge) = (stats.shared_bytes, self.huge_pages(version)?);
+        let (asked, nodes) = self.asked();
         println!(
-            "{what} version={version} held={held} errors={errors} shared={shared} huge={huge}"
+            "{what} version={version} held={held} errors={errors} shared={shared} huge={huge} \
+             asked={asked} nodes={nodes}"
         );
         Ok(receipt.version().is_some())
     }
