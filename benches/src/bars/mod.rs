@@ -6,6 +6,7 @@ mod dense;
 mod floor;
 mod gray_scott;
 mod hand_over;
+mod harvest;
 mod inline;
 mod memory;
 mod observers;
@@ -28,11 +29,12 @@ pub use table::{head, lines};
 pub type Group = (&'static str, fn() -> Vec<Bar>);
 
 /// All groups.
-pub const GROUPS: [Group; 15] = [
+pub const GROUPS: [Group; 16] = [
     ("dense", dense::measure),
     ("promised", dense::measure_promised),
     ("inline", inline::measure),
     ("stable", stable::measure),
+    ("harvest", harvest::measure),
     ("hand-over", hand_over::measure),
     ("memory", memory::measure),
     ("reserved", reserved::measure),
