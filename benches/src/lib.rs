@@ -9,6 +9,7 @@ pub mod pages;
 pub mod plain;
 pub mod programs;
 pub mod reference;
+pub mod reserved;
 pub mod samples;
 pub mod smaps;
 pub mod user;

@@ -4,7 +4,13 @@ use std::io;
 use std::ops::Range;
 
 /// The lines of `/proc/PID/smaps` that count memory which huge pages map.
-const HUGE: [&str; 3] = ["AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:"];
+const HUGE: [&str; 5] = [
+    "AnonHugePages:",
+    "ShmemPmdMapped:",
+    "FilePmdMapped:",
+    "Shared_Hugetlb:",
+    "Private_Hugetlb:",
+];
 
 /// Returns the part of `range` that huge pages map. The kernel counts them for whole mappings, so
 /// of a mapping that is larger than the range, they are all taken to be inside, as far as they fit.
@@ -62,6 +68,10 @@ ShmemPmdMapped:     2048 kB
 FilePmdMapped:      1024 kB
 7f0000000000-7f0000200000 rw-p 00000000 00:00 0
 AnonHugePages:      2048 kB
+7f0000400000-7f0000800000 rw-p 00000000 00:0f 77                         /anon_hugepage (deleted)
+Rss:                   0 kB
+Shared_Hugetlb:        0 kB
+Private_Hugetlb:    4096 kB
 ";
 
     #[test]
@@ -69,7 +79,7 @@ AnonHugePages:      2048 kB
         assert_eq!(huge_bytes(SMAPS, &(4 * MIB..8 * MIB)), 2 * MIB);
         assert_eq!(huge_bytes(SMAPS, &(8 * MIB..12 * MIB)), 3 * MIB);
         assert_eq!(huge_bytes(SMAPS, &(4 * MIB..12 * MIB)), 5 * MIB);
-        assert_eq!(huge_bytes(SMAPS, &(0..usize::MAX)), 7 * MIB);
+        assert_eq!(huge_bytes(SMAPS, &(0..usize::MAX)), 11 * MIB);
     }
 
     #[test]

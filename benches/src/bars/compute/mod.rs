@@ -67,9 +67,16 @@ impl Bench {
         }
     }
 
-    /// Measures all kernels that make sense in this state.
+    /// Measures all kernels that make sense in this state. There are no values if this machine has
+    /// no such memory.
     fn measure(&mut self, state: State) -> Vec<Bar> {
-        let mut other = self.begin(state);
+        let mut other = match self.begin(state) {
+            Ok(memory) => memory,
+            Err(error) => {
+                eprintln!("bars: {} is not measured: {error}", state.what());
+                return Vec::new();
+            }
+        };
         let mut bars = Vec::new();
         let mut all = Pairs::default();
         for kernel in Kernel::ALL.into_iter().filter(|k| state.takes(*k)) {
@@ -86,11 +93,11 @@ impl Bench {
         bars
     }
 
-    /// Returns memory in this state.
-    fn begin(&mut self, state: State) -> Box<dyn Memory> {
+    /// Returns memory in this state. The error says why this machine has none.
+    fn begin(&mut self, state: State) -> Result<Box<dyn Memory>, String> {
         let mut other: Box<dyn Memory> = match state {
             State::SmallPages => Box::new(Plain::small()),
-            _ => Box::new(Region::new(state)),
+            _ => Box::new(Region::new(state)?),
         };
         let all: Vec<usize> = (0..PAGES).collect();
         self.work.draw(&mut self.random, &all);
@@ -104,7 +111,7 @@ impl Bench {
             std::thread::sleep(PAUSE);
             steps += 1;
         }
-        other
+        Ok(other)
     }
 
     /// Computes a step of the simulation that leads to this state, in both memories. `kernel` runs

@@ -4,9 +4,14 @@ use super::memory::{Change, Memory, Values};
 use super::state::State;
 use super::{BYTES, ELEMENTS};
 use crate::kernels::link;
+use crate::reserved::Pool;
 use ndarray::{Ix1, Zip};
 use std::time::Duration;
-use tcasm_producer::{Field, HandedOver, Producer, Receipt};
+use tcasm_core::sys::mem::HUGE_PAGE;
+use tcasm_producer::{Field, HandedOver, HugePages, Producer, Receipt};
+
+/// The capacity of a region.
+const CAPACITY: usize = 2 * BYTES + (8 << 20);
 
 #[derive(Clone, Copy)]
 enum Data {
@@ -20,13 +25,24 @@ pub(super) struct Region {
     data: Data,
     state: State,
     step: u64,
+    /// The reserved huge pages of the region. They are given back after the region has ended.
+    _pool: Option<Pool>,
 }
 
 impl Region {
-    /// Creates the region. Nothing in the field is written yet.
-    pub(super) fn new(state: State) -> Self {
+    /// Creates the region. Nothing in the field is written yet. The error says why reserved huge
+    /// pages cannot be measured here.
+    pub(super) fn new(state: State) -> Result<Self, String> {
+        let (pool, huge) = match state {
+            State::Reserved => {
+                // The region is rounded up.
+                let pages = CAPACITY.div_ceil(HUGE_PAGE) as u64 + 1;
+                (Some(Pool::with_free(pages)?), HugePages::Reserved)
+            }
+            _ => (None, HugePages::default()),
+        };
         let name = format!("bars-compute-{}-{}", state as usize, std::process::id());
-        let builder = Producer::builder(&name).capacity(2 * BYTES + (8 << 20));
+        let builder = Producer::builder(&name).capacity(CAPACITY).huge_pages(huge);
         let builder = builder.memory(8 * BYTES as u64).check_hand_over(false);
         let builder = builder.shared_backing(state != State::Captured);
         let mut producer = builder.create().expect("a region");
@@ -35,12 +51,13 @@ impl Region {
             State::HandedOver => Data::HandedOver(field.handed_over().add().expect("a field")),
             _ => Data::InPlace(field.add().expect("a field")),
         };
-        Region {
+        Ok(Region {
             producer,
             data,
             state,
             step: 0,
-        }
+            _pool: pool,
+        })
     }
 
     /// Rewrites all of a handed-over field.

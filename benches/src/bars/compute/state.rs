@@ -27,10 +27,12 @@ pub(super) enum State {
     Dense,
     /// Handed over. Each step rewrites everything.
     HandedOver,
+    /// In reserved huge pages. Each step writes a few random pages, and publish compares all.
+    Reserved,
 }
 
 impl State {
-    pub(super) const ALL: [State; 7] = [
+    pub(super) const ALL: [State; 8] = [
         State::SmallPages,
         State::Fresh,
         State::Captured,
@@ -38,6 +40,7 @@ impl State {
         State::Sparse,
         State::Dense,
         State::HandedOver,
+        State::Reserved,
     ];
 
     /// Returns the name in the table.
@@ -50,6 +53,9 @@ impl State {
             State::Sparse => "a field of which each step writes a random 1 % of the pages",
             State::Dense => "a field that is written whole in each step, captured after publish",
             State::HandedOver => "a field that is handed over",
+            State::Reserved => {
+                "a field in reserved huge pages, each step writes a random 1 % of the pages"
+            }
         }
     }
 
@@ -84,7 +90,7 @@ impl State {
     /// Returns what the next step writes before the kernel.
     pub(super) fn change(self, random: &mut Random) -> Change {
         match self {
-            State::Sparse => Change::Pages(random_pages(random, PAGES, SPARSE)),
+            State::Sparse | State::Reserved => Change::Pages(random_pages(random, PAGES, SPARSE)),
             State::Dense | State::HandedOver => Change::All,
             _ => Change::Nothing,
         }
