@@ -94,6 +94,8 @@ test_wheel() (
     export LD_LIBRARY_PATH=$venv/lib
     mpirun --version | sed -n 1,2p
     cargo test -p tcasm-hostbuffer --features mpi --no-fail-fast 2>&1 | tee -a "$log"
+    # A test of agents starts these.
+    cargo build -p tcasm-examples --features mpi --bin gray_scott_mpi --bin gray_scott_plain
     cargo test -p tcasm-agent --features files --no-fail-fast -- --test-threads 2 2>&1 |
         tee -a "$log"
 )

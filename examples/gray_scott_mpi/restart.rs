@@ -5,9 +5,11 @@ use crate::messages::Letters;
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 use ndarray::{ArrayViewMut3, Ix3};
+use std::fs::DirBuilder;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tcasm_checkpoint::job::{Block, JobCheckpoint, JobError, Places};
 use tcasm_examples::{Failure, Planes};
@@ -29,7 +31,8 @@ pub fn read(
     let places = Places::new(slow, folders).rebuild_in(&dir).only_own();
     let is_first = host.rank() == 0;
     if is_first {
-        std::fs::create_dir_all(&dir)?;
+        // Nobody else may put files there.
+        DirBuilder::new().mode(0o700).create(&dir)?;
     }
     let read = find(world, &host, (group, &places), planes)
         .and_then(|job| read_from(&job, planes, fields));

@@ -228,8 +228,8 @@ pub trait ContinueJob: Sized {
 
     /// Continues this rank from the checkpoint of this very step. This is for ranks that can talk
     /// to each other: one of them [finds](JobCheckpoint::find) the step and gives it to the others,
-    /// or one of each host [brings](JobCheckpoint::find_with) what its ranks need. So no rank writes
-    /// anything beside the manifest.
+    /// or one of each host [brings](JobCheckpoint::find_with) what its ranks need. So no rank
+    /// writes anything beside the manifest.
     fn restore_job_at(
         self,
         group: &Group,
@@ -282,7 +282,7 @@ fn restore(
         });
     }
     let state = RankState::of(job, group.rank())?;
-    let from = job.paths().next().unwrap_or(&places.slow).to_owned();
+    let from = job.path_of(group.rank()).unwrap_or(&places.slow).to_owned();
     Ok(Restored {
         producer: rebuild(builder, &state)?,
         stamp: state.stamp,

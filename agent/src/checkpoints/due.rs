@@ -54,18 +54,21 @@ impl Plan {
         let step = decision.agreed.filter(|_| idle)?;
         let due = self.due.is(step.step) && self.last != Some(step);
         // If there is a lag, the ranks of the round are of the run of the step. Otherwise the next
-        // run has begun, and may have continued from what was committed before.
-        let saved = lost && decision.lag.is_some() && self.is_newer(step);
+        // run has begun, and may have continued from what was committed before. In the round of its
+        // first step, a node may still tell of the dead ranks of the run before.
+        let of_run = decision.lag.is_some() && !decision.is_new;
+        let saved = lost && of_run && self.is_newer(step);
         (due || saved).then(|| {
             self.last = Some(step);
             step
         })
     }
 
-    /// Returns true if nothing of the run of this step was begun that is as new.
+    /// Returns true if nothing was begun that is as new, in any run. A step that is not due must
+    /// replace nothing: a run that has begun anew by mistake, and ends early, would remove all
+    /// checkpoints of the one before.
     fn is_newer(&self, step: Agreed) -> bool {
-        let of_run = self.last.filter(|last| last.run == step.run);
-        of_run.is_none_or(|last| step.step > last.step)
+        self.last.is_none_or(|last| step.step > last.step)
     }
 }
 
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_committed_is_replaced_by_the_same_run() {
+    fn nothing_that_is_committed_is_replaced() {
         let committed = |run: u64, step: u64| {
             let mut plan = every(10);
             let run = RunId(run);
@@ -143,8 +146,28 @@ mod tests {
         }
         assert_eq!(step(&mut committed(1, 20), (1, 20), true, LIVES), None);
         assert_eq!(step(&mut committed(1, 23), (1, 24), true, LOST), Some(24));
-        // A later run has returned to an earlier step.
-        assert_eq!(step(&mut committed(1, 23), (2, 5), true, LOST), Some(5));
+    }
+
+    #[test]
+    fn run_that_has_returned_to_an_earlier_step_replaces_nothing_before_a_step_is_due() {
+        let mut plan = every(10);
+        assert_eq!(step(&mut plan, (1, 20), true, LIVES), Some(20));
+        assert_eq!(step(&mut plan, (1, 23), true, LOST), Some(23));
+        assert_eq!(step(&mut plan, (2, 3), true, LOST), None);
+        assert_eq!(step(&mut plan, (3, 24), true, LOST), Some(24));
+        assert_eq!(step(&mut plan, (4, 10), true, LIVES), Some(10));
+        assert_eq!(step(&mut plan, (4, 13), true, LOST), Some(13));
+    }
+
+    #[test]
+    fn first_step_of_the_next_run_is_not_written_because_of_the_dead_ranks_of_the_last_one() {
+        let mut plan = every(10);
+        let first = Decision {
+            is_new: true,
+            ..round((2, 25), 2)
+        };
+        assert_eq!(plan.begin(&first, true, LOST), None);
+        assert!(plan.begin(&round((2, 25), 2), true, LOST).is_some());
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod disks;
 mod killed;
 #[cfg(feature = "files")]
 mod lost_host;
+#[cfg(feature = "files")]
+mod own_disks;
 mod relayed;
 #[cfg(feature = "files")]
 mod storm;

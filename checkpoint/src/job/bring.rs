@@ -10,27 +10,10 @@ use super::messages::{Lost, Messages};
 use super::parity_file::{Header, Parity};
 use super::places::Places;
 use super::plan::{Key, Plan, Sight, Transfer, keys};
-use super::record::{FileEntry, Steps};
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-/// Returns the committed steps that process 0 reads, on all processes. If it cannot read the
-/// manifest, the others learn why.
-pub fn shared<M: Messages>(
-    messages: &mut M,
-    group: &str,
-    read: impl FnOnce() -> Result<Steps, JobError>,
-) -> Result<Steps, JobError> {
-    if messages.node() != 0 {
-        let told: Result<Steps, String> = broadcast(messages, None)?;
-        let group = group.to_owned();
-        return told.map_err(|why| JobError::NotLookedFor { group, why });
-    }
-    let steps = read();
-    let told = steps.as_ref().map_err(ToString::to_string);
-    let _: Result<Steps, String> = broadcast(messages, Some(told.cloned()))?;
-    steps
-}
+use super::record::{FileEntry, chain};
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 impl<M: Messages> Process<'_, M> {
     /// Brings each process the files of these nodes at a step, which are `needs` there, and all
@@ -43,12 +26,14 @@ impl<M: Messages> Process<'_, M> {
         let Some(keys) = keys(self.steps, step) else {
             return Ok(Err("a checkpoint that it builds on is missing".to_owned()));
         };
-        let own = self.look(&keys, needs);
+        let own = self.look(&keys, needs.clone());
         let transfers = match self.agree(step, own)? {
             Ok(transfers) => transfers,
             Err(lost) => return Ok(Err(lost)),
         };
-        let carried = self.carry(&transfers)?;
+        let carried = self
+            .carry(&transfers)?
+            .and_then(|()| self.check_together(step, &needs));
         let votes = gather(self.messages, carried)?;
         let all: Result<Vec<()>, Vec<String>> = broadcast(self.messages, votes.map(whole))?;
         all.map_err(|why| JobError::NotRebuilt { step, why })?;
@@ -63,9 +48,17 @@ impl<M: Messages> Process<'_, M> {
         };
         let (local, others): (BTreeSet<Key>, BTreeSet<Key>) =
             keys.iter().partition(|key| sees(key, Places::sees_local));
+        // With many nodes, most files are on no slow tier, so one look at its names saves many.
+        let names = names_in(&self.places.slow);
+        let is_named = |key: &Key| {
+            let entry = key.entry(self.steps);
+            entry.is_some_and(|entry| names.contains(OsStr::new(&entry.file)))
+        };
+        let all = self.messages.node() == 0;
         let slow = others
             .into_iter()
-            .filter(|key| sees(key, Places::sees_slow));
+            .filter(|key| all || needs.contains(&key.node));
+        let slow = slow.filter(|key| is_named(key) && sees(key, Places::sees_slow));
         Sight {
             local,
             slow: slow.collect(),
@@ -73,11 +66,29 @@ impl<M: Messages> Process<'_, M> {
         }
     }
 
+    /// Checks that what this process needs can be brought into one folder, where increments find
+    /// what they build on.
+    fn check_together(&self, step: u64, needs: &BTreeSet<usize>) -> Result<(), String> {
+        let dirs = |node: &usize| {
+            let chain = chain(self.steps, step, *node)
+                .unwrap_or_default()
+                .into_iter();
+            let dir = |part| self.whole.get(&Key::file(part))?.parent();
+            chain.filter_map(dir).collect::<BTreeSet<&Path>>()
+        };
+        match self.places.rebuild_in.is_none() && needs.iter().any(|node| dirs(node).len() > 1) {
+            true => {
+                Err("its files are in several folders; give one to rebuild files in".to_owned())
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Agrees on what is sent: process 0 learns which files all see, lets them be checked, and
     /// plans. The inner error says why a block is lost.
     fn agree(&mut self, step: u64, own: Sight) -> Result<Result<Vec<Transfer>, String>, Lost> {
         let all = gather(self.messages, own)?;
-        let mut plan = all.map(|all| Plan::new(self.steps, step, all));
+        let mut plan = all.map(|all| Plan::new(self.steps, step, &all));
         loop {
             let checks = plan.as_ref().map(Plan::checks);
             let checks: Vec<Vec<Key>> = broadcast(self.messages, checks)?;
@@ -116,4 +127,10 @@ impl<M: Messages> Process<'_, M> {
         }
         Some(path)
     }
+}
+
+/// Returns the names in a folder. If it cannot be read, there are none.
+fn names_in(dir: &Path) -> HashSet<OsString> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
 }

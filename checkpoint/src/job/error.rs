@@ -101,16 +101,18 @@ pub enum JobError {
         /// What is lost, and why.
         what: String,
     },
-    /// Process 0 cannot read the manifest, so no process looks for files.
+    /// A node cannot read the manifest, so none looks for files. If only one has to read it, that
+    /// is node 0.
     #[error(
-        "the files of group {group:?} are not looked for, because process 0 cannot read its \
-         manifest: {why}"
+        "the files of group {group:?} are not looked for, because its manifest cannot be read: {}; \
+         make the slow folder readable there",
+        .why.join("; ")
     )]
     NotLookedFor {
         /// The name of the group.
         group: String,
-        /// The error of process 0.
-        why: String,
+        /// The nodes, and their errors.
+        why: Vec<String>,
     },
     /// The file with what the ranks of a run continue from is of another start of the job.
     #[error(

@@ -1,22 +1,18 @@
 //! Finds the newest checkpoint of which every block can be read.
 
-use super::bring::shared;
-use super::carry::Process;
 use super::choice::ChoiceFile;
 use super::error::JobError;
 use super::job_checkpoint::JobCheckpoint;
 use super::manifest;
-use super::messages::Messages;
 use super::places::Places;
 use super::prepared;
-use super::record::{Block, Committed, Steps};
-use std::collections::BTreeMap;
+use super::record::{Committed, Steps};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use tcasm_core::group::Member;
 
 /// How often the manifest is read at most.
-const ATTEMPTS: usize = 10;
+pub(super) const ATTEMPTS: usize = 10;
 
 /// The checkpoint that is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -79,59 +75,6 @@ impl JobCheckpoint {
         }
     }
 
-    /// Opens the checkpoint that the processes of a new run continue from, where none of them
-    /// reaches the folders of all hosts: the newest committed one of which every block is in a
-    /// folder that some process reaches, or that of `step`. Returns `None` if nothing was ever
-    /// committed.
-    ///
-    /// Each process gets the files of the nodes that have blocks for which `needs` is true, in the
-    /// folder for rebuilt files: from the process that has them, or rebuilt from the parity of
-    /// their set. The hashes of all files are checked first, each by a process that has it. Files
-    /// that a process does not need stay where they are, and reading from them is an error. On a
-    /// host with several ranks, one calls this with what all of them need. Then the others open the
-    /// step by [`find_at`](Self::find_at) with [`only_own`](Places::only_own) and the same folders.
-    ///
-    /// All processes call this, with the same `group` and `step`. Process 0 must reach the
-    /// manifest. All get the same, or an error each. `send` may wait for its receiver here.
-    pub fn find_with<M: Messages>(
-        messages: &mut M,
-        (group, step): (&str, Option<u64>),
-        places: &Places,
-        needs: impl Fn(&Block) -> bool,
-    ) -> Result<Option<Self>, JobError> {
-        let steps = shared(messages, group, || read(group, places))?;
-        let is_it = |found: &&Committed| step.is_none_or(|step| step == found.commit.step);
-        let mut process = Process {
-            messages,
-            group,
-            places,
-            steps: &steps,
-            whole: BTreeMap::new(),
-        };
-        let mut why = Vec::new();
-        for found in steps.values().rev().filter(is_it) {
-            let commit = &found.commit;
-            let needed = commit
-                .parts
-                .iter()
-                .filter(|part| part.blocks.iter().any(&needs));
-            match process.bring(commit.step, needed.map(|part| part.node).collect())? {
-                Ok(()) => {
-                    let places = places.clone().only_own();
-                    let found = Self::unchecked(group, found.clone(), &places, &steps)?;
-                    return Ok(Some(found.passing_over(why)));
-                }
-                Err(error) => why.push((commit.step, error)),
-            }
-        }
-        let (group, dir) = (group.to_owned(), places.slow.clone());
-        match (why.is_empty(), step) {
-            (false, _) => Err(JobError::NoneUsable { group, why }),
-            (true, Some(step)) => Err(JobError::StepGone { group, step, dir }),
-            (true, None) => Ok(None),
-        }
-    }
-
     /// Opens the newest committed checkpoint of `group` of which every block can be read, or that
     /// of `step`. [`passed_over`](Self::passed_over) tells which newer ones could not be used.
     ///
@@ -175,7 +118,7 @@ fn search(
     let mut steps = read()?;
     for _ in 1..ATTEMPTS {
         let found = first_usable(group, places, wanted, &steps);
-        let Some(range) = in_doubt(&found, wanted.step) else {
+        let Some(range) = in_doubt(found.as_ref(), wanted.step) else {
             return found;
         };
         match read() {
@@ -189,21 +132,21 @@ fn search(
 
 /// Returns the steps at which other checkpoints would change what was found, or `None` if nothing
 /// was passed over.
-fn in_doubt(
-    found: &Result<JobCheckpoint, JobError>,
+pub(super) fn in_doubt(
+    found: Result<&JobCheckpoint, &JobError>,
     step: Option<u64>,
 ) -> Option<RangeInclusive<u64>> {
     let first = match found {
         Ok(found) if found.passed_over().is_empty() => return None,
         Ok(found) => found.step().saturating_add(1),
-        Err(JobError::NoneUsable { .. }) => 0,
+        Err(JobError::NoneUsable { .. } | JobError::NotRebuilt { .. }) => 0,
         Err(_) => return None,
     };
     Some(step.map_or(first..=u64::MAX, |step| step..=step))
 }
 
 /// Returns the identities of all files of some steps.
-fn ids<'s>(steps: &'s Steps, of: &RangeInclusive<u64>) -> Vec<(u64, &'s str)> {
+pub(super) fn ids<'s>(steps: &'s Steps, of: &RangeInclusive<u64>) -> Vec<(u64, &'s str)> {
     let steps = steps.range(of.clone());
     let parts = steps.flat_map(|(_, found)| &found.commit.parts);
     parts.map(|part| (part.step, part.id.as_str())).collect()

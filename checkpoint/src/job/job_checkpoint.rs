@@ -198,17 +198,27 @@ impl JobCheckpoint {
         }
     }
 
-    /// Returns the lowest rank whose file is here. That is the lowest one of all, unless the folders
-    /// have some files only ([`Places::only_own`]).
+    /// Returns the lowest rank whose file is here. That is the lowest one of all, unless the
+    /// folders have some files only ([`Places::only_own`]).
     pub fn lowest_here(&self) -> Option<u32> {
-        let ranks = self.blocks().map(|block| block.rank);
-        ranks.min_by_key(|rank| (!self.is_here(*rank), *rank))
+        self.lowest(|_| true)
     }
 
-    fn is_here(&self, rank: u32) -> bool {
+    /// Returns the lowest rank with such a block, of those whose file is here if there is one.
+    fn lowest(&self, is_it: impl Fn(&Block) -> bool) -> Option<u32> {
         let parts = self.committed.commit.parts.iter().zip(&self.files);
-        let mut own = parts.filter(|(part, _)| part.ranks.contains(&rank));
-        own.any(|(_, file)| file.is_here)
+        let ranks = parts.flat_map(|(part, file)| {
+            let blocks = part.blocks.iter().filter(|block| is_it(block));
+            blocks.map(|block| (!file.is_here, block.rank))
+        });
+        ranks.min().map(|(_, rank)| rank)
+    }
+
+    /// Returns the path of the file that has the blocks of a rank.
+    pub fn path_of(&self, rank: u32) -> Option<&Path> {
+        let mut parts = self.committed.commit.parts.iter();
+        let number = parts.position(|part| part.ranks.contains(&rank))?;
+        self.paths().nth(number)
     }
 
     /// Returns the description of a global array, as if one process had all of it. Mesh, unit and
@@ -217,9 +227,7 @@ impl JobCheckpoint {
         if !self.is_global(field)? {
             return Err(JobError::Local(field.to_owned()));
         }
-        let ranks = self.blocks().filter(|block| block.field == field);
-        let ranks = ranks.map(|block| block.rank);
-        let rank = ranks.min_by_key(|rank| (!self.is_here(*rank), *rank));
+        let rank = self.lowest(|block| block.field == field);
         let rank = rank.ok_or_else(|| self.no_field(field))?;
         self.whole(rank, field)
     }

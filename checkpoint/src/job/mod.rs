@@ -31,8 +31,8 @@
 //! | `base` | what the next increments build on |
 //! | `removal` | files that no checkpoint needs any more |
 //! | `recover`, `returned` | its files after a start, and a return to an earlier step |
-//! | `find`, `places` | the newest readable checkpoint, and its files |
-//! | `bring`, `plan`, `carry`, `rebuilt`, `received` | files that come to where they are needed by messages |
+//! | `find`, `find_with`, `places` | the newest readable checkpoint, and its files |
+//! | `bring`, `plan`, `carry`, `rebuilt`, `received` | files that come by messages |
 //! | `job_checkpoint`, `arrays`, `load` | its values |
 //! | `choice` | what all ranks of a run continue from |
 //! | `protect`, `rebuild` | parity of a set's files, and files from parity |
@@ -53,6 +53,7 @@ mod committed;
 mod connect;
 mod error;
 mod find;
+mod find_with;
 mod hashed;
 mod job_checkpoint;
 mod load;

@@ -92,6 +92,11 @@ impl Places {
     /// it, or one that it builds on, is not there and cannot be rebuilt. Looks at the names and
     /// sizes of files only.
     pub(super) fn seen(&self, steps: &Steps, of: &Part) -> Option<PathBuf> {
+        // Folders that have some files only were given what is needed. Nothing else is looked for
+        // before it is read.
+        if self.is_partial && self.find_by(&of.file, hashed::check_size).is_err() {
+            return None;
+        }
         let chain = chain(steps, of.step, of.node)?;
         let see = |part: &&Part| self.find_by(&part.file, hashed::check_size).ok();
         let seen: Vec<Option<PathBuf>> = chain.iter().map(see).collect();

@@ -43,16 +43,11 @@ impl Key {
 pub struct Sight {
     /// The files in its own folders.
     pub local: BTreeSet<Key>,
-    /// The files on the slow tier that are not in its own folders.
+    /// The files on the slow tier that are not in its own folders. Process 0 tells all, and the
+    /// others tell those that they need.
     pub slow: BTreeSet<Key>,
     /// The nodes whose files it needs.
     pub needs: BTreeSet<usize>,
-}
-
-impl Sight {
-    fn sees(&self, key: &Key) -> bool {
-        self.local.contains(key) || self.slow.contains(key)
-    }
 }
 
 /// A file that a process gets.
@@ -78,16 +73,19 @@ pub enum Source {
 /// Returns all files from which the checkpoint of `step` may be read, parity among them, or `None`
 /// if a step that it builds on is missing.
 pub fn keys(steps: &Steps, step: u64) -> Option<BTreeSet<Key>> {
+    let built_on: BTreeSet<u64> = files(steps, step)?
+        .into_iter()
+        .map(|key| key.step)
+        .collect();
     let mut all = BTreeSet::new();
-    for key in files(steps, step)? {
-        let with = |node: usize, is_parity| Key {
-            node,
-            is_parity,
-            ..key
-        };
-        for part in &key.commit(steps)?.parts {
-            all.insert(with(part.node, false));
-            all.extend(part.parity.as_ref().map(|_| with(part.node, true)));
+    for step in built_on {
+        for part in &steps.get(&step)?.commit.parts {
+            let file = Key::file(part);
+            all.insert(file);
+            all.extend(part.parity.as_ref().map(|_| Key {
+                is_parity: true,
+                ..file
+            }));
         }
     }
     Some(all)
@@ -106,18 +104,44 @@ fn files(steps: &Steps, step: u64) -> Option<BTreeSet<Key>> {
 pub struct Plan<'s> {
     steps: &'s Steps,
     step: u64,
-    all: Vec<Sight>,
+    processes: usize,
+    /// The files that are seen, by which processes. Those on the slow tier are the same for all.
+    seen: BTreeMap<Key, BTreeSet<(Tier, usize)>>,
+    /// The nodes whose files are needed, by which processes.
+    needs: BTreeMap<usize, BTreeSet<usize>>,
     /// The files that are whole, and the processes that have checked that.
     whole: BTreeMap<Key, BTreeSet<usize>>,
 }
 
+/// The folder in which a process sees a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    Local,
+    Slow,
+}
+
 impl<'s> Plan<'s> {
     /// Returns the plan for what all processes see of a step.
-    pub fn new(steps: &'s Steps, step: u64, all: Vec<Sight>) -> Plan<'s> {
+    pub fn new(steps: &'s Steps, step: u64, all: &[Sight]) -> Plan<'s> {
+        let (mut seen, mut needs) = (BTreeMap::new(), BTreeMap::new());
+        for (process, sight) in all.iter().enumerate() {
+            for (tier, keys) in [(Tier::Local, &sight.local), (Tier::Slow, &sight.slow)] {
+                for key in keys {
+                    let by: &mut BTreeSet<_> = seen.entry(*key).or_default();
+                    by.insert((tier, process));
+                }
+            }
+            for node in &sight.needs {
+                let by: &mut BTreeSet<_> = needs.entry(*node).or_default();
+                by.insert(process);
+            }
+        }
         Plan {
             steps,
             step,
-            all,
+            processes: all.len(),
+            seen,
+            needs,
             whole: BTreeMap::new(),
         }
     }
@@ -137,13 +161,21 @@ impl<'s> Plan<'s> {
     pub fn note(&mut self, checks: &[Vec<Key>], damaged: &[BTreeSet<Key>]) {
         for (process, (checked, damaged)) in checks.iter().zip(damaged).enumerate() {
             for key in checked {
-                if damaged.contains(key) {
-                    self.all[process].local.remove(key);
-                    self.all[process].slow.remove(key);
-                } else {
-                    self.whole.entry(*key).or_default().insert(process);
+                match damaged.contains(key) {
+                    true => self.forget(key, process),
+                    false => drop(self.whole.entry(*key).or_default().insert(process)),
                 }
             }
+        }
+    }
+
+    /// Forgets a damaged file. On the slow tier, it is the same one for all.
+    fn forget(&mut self, key: &Key, process: usize) {
+        let Some(by) = self.seen.get_mut(key) else {
+            return;
+        };
+        if !by.remove(&(Tier::Local, process)) {
+            by.retain(|(tier, _)| *tier != Tier::Slow);
         }
     }
 
@@ -154,30 +186,39 @@ impl<'s> Plan<'s> {
             sources.insert(key, self.rebuilt(&key)?);
         }
         let mut transfers = Vec::new();
-        for (to, sight) in self.all.iter().enumerate() {
-            for node in &sight.needs {
-                let parts = chain(self.steps, self.step, *node).unwrap_or_default();
-                for key in parts.into_iter().map(Key::file) {
-                    let copy = self.one_with(&key).map(Source::Copy);
-                    let from = copy.or_else(|| sources.get(&key).cloned());
-                    let is_there = self.has(to, &key);
-                    transfers.extend(from.filter(|_| !is_there).map(|from| Transfer {
-                        key,
-                        to,
-                        from,
-                    }));
-                }
+        for (node, processes) in &self.needs {
+            let parts = chain(self.steps, self.step, *node).unwrap_or_default();
+            for key in parts.into_iter().map(Key::file) {
+                let copy = self.one_with(&key).map(Source::Copy);
+                let Some(from) = copy.or_else(|| sources.get(&key).cloned()) else {
+                    continue;
+                };
+                let lacking = processes
+                    .iter()
+                    .filter(|process| !self.has(**process, &key));
+                transfers.extend(lacking.map(|to| Transfer {
+                    key,
+                    to: *to,
+                    from: from.clone(),
+                }));
             }
         }
         Ok(transfers)
     }
 
     fn unchecked(&self, keys: &BTreeSet<Key>) -> Vec<Vec<Key>> {
-        let mut checks = vec![Vec::new(); self.all.len()];
+        let mut checks = vec![Vec::new(); self.processes];
         for key in keys {
-            let mut own = self.own_checks(key);
+            let Some(seen) = self.seen.get(key) else {
+                continue;
+            };
+            let mut own = self.own_checks(key, seen);
             if own.is_empty() && self.one_with(key).is_none() {
-                own.extend(self.checker(key, &checks));
+                // The one with the least to do, in its own folders if one sees it there.
+                let by = seen
+                    .iter()
+                    .min_by_key(|(tier, by)| (*tier, checks[*by].len()));
+                own.extend(by.map(|(_, process)| *process));
             }
             own.into_iter()
                 .for_each(|process| checks[process].push(*key));
@@ -186,21 +227,13 @@ impl<'s> Plan<'s> {
     }
 
     /// Returns the processes that need a file, see it, and have not checked it.
-    fn own_checks(&self, key: &Key) -> Vec<usize> {
-        let needs = |(process, sight): (usize, &Sight)| {
-            let is_own = !key.is_parity && sight.needs.contains(&key.node) && sight.sees(key);
-            (is_own && !self.has(process, key)).then_some(process)
+    fn own_checks(&self, key: &Key, seen: &BTreeSet<(Tier, usize)>) -> Vec<usize> {
+        let needs = self.needs.get(&key.node).filter(|_| !key.is_parity);
+        let sees = |process: &usize| {
+            let mut tiers = [Tier::Local, Tier::Slow].into_iter();
+            tiers.any(|tier| seen.contains(&(tier, *process))) && !self.has(*process, key)
         };
-        self.all.iter().enumerate().filter_map(needs).collect()
-    }
-
-    /// Returns the process with the least to do that sees a file, in its own folders if one does.
-    fn checker(&self, key: &Key, checks: &[Vec<Key>]) -> Option<usize> {
-        let sees = (0..self.all.len()).filter(|process| self.all[*process].sees(key));
-        sees.min_by_key(|process| {
-            let is_local = self.all[*process].local.contains(key);
-            (!is_local, checks[*process].len())
-        })
+        needs.into_iter().flatten().copied().filter(sees).collect()
     }
 
     /// Returns the files of which no process has a whole one.

@@ -34,7 +34,12 @@ pub fn of_a_manifest(dirs: &[PathBuf], group: &str) -> Option<PathBuf> {
         let list = node
             .zip(path.parent())
             .map(|(node, dir)| Prepared::read(dir, group, node));
-        matches!(list, Some(Ok(list)) if list.manifest != 0 && !list.parts.is_empty())
+        match list {
+            Some(Ok(list)) => list.manifest != 0 && !list.parts.is_empty(),
+            // It may have some.
+            Some(Err(_)) => true,
+            None => false,
+        }
     })
 }
 

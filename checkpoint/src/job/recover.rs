@@ -1,7 +1,6 @@
 //! Recovery by messages, after the nodes were connected anew: each node gets back its own files,
 //! also where no node can reach the folder of another one.
 
-use super::bring::shared;
 use super::carry::Process;
 use super::collective::{broadcast, gather, whole};
 use super::error::JobError;
@@ -58,11 +57,16 @@ impl<M: Messages> JobWriter<M> {
         })
     }
 
-    /// Returns the committed steps, which are the same on all nodes.
+    /// Returns the committed steps. If a node cannot read the manifest, all get the error. Each
+    /// reads it, because the steps of a large job are too much to send.
     fn steps(&mut self) -> Result<Steps, JobError> {
-        let settings = &self.settings;
-        let read = || Ok(manifest::read(&settings.slow, &settings.group)?.steps);
-        shared(&mut self.messages, &settings.group, read)
+        let read = manifest::read(&self.settings.slow, &self.settings.group);
+        let vote = read.as_ref().map(|_| ()).map_err(ToString::to_string);
+        let votes = gather(&mut self.messages, vote)?;
+        let all: Result<Vec<()>, Vec<String>> = broadcast(&mut self.messages, votes.map(whole))?;
+        let group = self.settings.group.clone();
+        all.map_err(|why| JobError::NotLookedFor { group, why })?;
+        Ok(read?.steps)
     }
 
     /// Gives each node its files of a step. The inner error says why a block of the step is lost.

@@ -2,6 +2,7 @@
 
 use crate::node::run_steps;
 use crate::world::{COLUMNS, World};
+use std::cell::Cell;
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -280,7 +281,7 @@ fn manifest_is_read_by_the_first_process_alone() {
     }
     let told = errors[1].as_ref().unwrap_err();
     assert!(
-        told.contains("process 0 cannot read its manifest"),
+        told.contains("its manifest cannot be read: node 0: "),
         "{told}"
     );
 }
@@ -331,4 +332,81 @@ fn other_ranks_of_a_host_open_the_step_with_the_files_that_came() {
         let got = process.files_it_got();
         assert_eq!(got, usize::from(process.messages.node() == 2));
     });
+}
+
+#[test]
+fn job_that_goes_on_meanwhile_is_looked_at_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor).with(|settings| settings.keep = 1);
+    run_steps(&world, &[10]);
+    let done = run(&world, &all(2), |mut process| {
+        let (world, ranks) = (process.world.clone(), process.ranks.clone());
+        let goes_on = Cell::new(process.messages.node() == 0);
+        let found = process.find(|block| {
+            if goes_on.replace(false) {
+                // The files of the step that was read are removed.
+                run_steps(&world, &[20]);
+            }
+            ranks.contains(&block.rank)
+        });
+        let found = found.unwrap().unwrap();
+        process.check(&found);
+        found.step()
+    });
+    assert_eq!(done, [20; 2]);
+}
+
+#[test]
+fn slow_tier_that_is_not_mounted_is_noticed_by_any_host_that_has_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor);
+    run_steps(&world, &[10]);
+    fs::rename(world.slow(), world.root.join("away")).unwrap();
+    fs::create_dir(world.slow()).unwrap();
+    let errors = run(&world, &[None, Some(1)], |mut process| {
+        process.find_own().unwrap_err()
+    });
+    for error in errors {
+        assert!(matches!(error, JobError::NoManifest { .. }), "{error}");
+        assert!(error.to_string().contains("heat.node1.prepared"), "{error}");
+    }
+}
+
+#[test]
+fn increment_whose_base_is_in_another_folder_needs_a_folder_for_both() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World {
+        increments: true,
+        ..World::new(dir.path(), 2, Redundancy::Xor)
+    };
+    run_steps(&world, &[10, 20]);
+    let base = "heat.node1_00000010.h5";
+    fs::rename(world.local(1).join(base), world.slow().join(base)).unwrap();
+    for has_folder in [true, false] {
+        let done = run(&world, &all(2), move |mut process| {
+            let mut places = process.places();
+            places.rebuild_in = places.rebuild_in.filter(|_| has_folder);
+            let ranks = process.ranks.clone();
+            let needs = |block: &Block| ranks.contains(&block.rank);
+            let found =
+                JobCheckpoint::find_with(&mut process.messages, ("heat", None), &places, needs);
+            if let Ok(Some(found)) = &found {
+                process.check(found);
+            }
+            found
+                .map(|found| found.unwrap().step())
+                .map_err(|error| error.to_string())
+        });
+        for found in done {
+            match found {
+                Ok(step) => assert_eq!((step, has_folder), (20, true)),
+                Err(error) => {
+                    assert!(
+                        !has_folder && error.contains("in several folders"),
+                        "{error}"
+                    );
+                }
+            }
+        }
+    }
 }
