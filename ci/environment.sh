@@ -5,12 +5,13 @@
 # settings at the end, also after an error or a signal.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/everything.sh
 
 if [ "$(id -u)" != 0 ]; then
     echo "ci/environment.sh: NOT RUN: only root can change the settings of the machine"
     exit 0
 fi
-cargo build --bins -p tcasm-tests
+cargo test "${everything[@]}" --no-run
 folder=$(mktemp -d)
 overcommit=$(cat /proc/sys/vm/overcommit_memory)
 thp=/sys/kernel/mm/transparent_hugepage
@@ -42,7 +43,7 @@ for setting in always/advise madvise/advise never/advise never/never madvise/den
             ;;
         madvise/advise) tests+=(--test huge) ;;
     esac
-    cargo test -p tcasm-tests "${tests[@]}" -- "${skipped[@]}"
+    cargo test "${everything[@]}" "${tests[@]}" -- "${skipped[@]}"
 done
 echo "$huge" >$thp/enabled
 echo "$huge_shared" >$thp/shmem_enabled
@@ -52,13 +53,13 @@ dd if=/dev/zero of="$folder/swap" bs=1M count=256 status=none
 chmod 600 "$folder/swap"
 mkswap "$folder/swap" >/dev/null
 swapon "$folder/swap"
-cargo test -p tcasm-tests --test paging -- --nocapture
+cargo test "${everything[@]}" --test paging -- --nocapture
 swapoff "$folder/swap"
 
 echo "== numbers of processes"
-cargo test -p tcasm-tests --test transfer -- --ignored number
+cargo test "${everything[@]}" --test transfer -- --ignored number
 
 echo "== vm.overcommit_memory=2"
-cargo test -p tcasm-tests --no-run --test changed_limits --test paging --test observing
+cargo test "${everything[@]}" --no-run --test changed_limits --test paging --test observing
 echo 2 >/proc/sys/vm/overcommit_memory
-cargo test -p tcasm-tests --test changed_limits --test paging --test observing
+cargo test "${everything[@]}" --test changed_limits --test paging --test observing
