@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that the published packages compile with the oldest Rust that Cargo.toml promises, and that
-# CONTRIBUTING.md names the same one. Needs that toolchain, and installs nothing.
+# CONTRIBUTING.md names the same one. Installs that toolchain where rustup can.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,8 +9,17 @@ grep -q "in \[Cargo.toml\](Cargo.toml) is $version," CONTRIBUTING.md || {
     echo "msrv: CONTRIBUTING.md does not say why rust-version is $version" >&2
     exit 1
 }
-toolchain=$(rustup toolchain list 2>/dev/null |
-    sed -n "s/^\($version\(\.[0-9]*\)\?-[^ ]*\).*/\1/p" | head -n 1) || true
+# Prints the name of the toolchain, if it is installed.
+installed() {
+    rustup toolchain list 2>/dev/null |
+        sed -n "s/^\($version\(\.[0-9]*\)\?-[^ ]*\).*/\1/p" | head -n 1
+}
+
+toolchain=$(installed) || true
+if [ -z "$toolchain" ] && command -v rustup >/dev/null; then
+    timeout 300 rustup toolchain install --profile minimal "$version" || true
+    toolchain=$(installed) || true
+fi
 if [ -z "$toolchain" ]; then
     echo "ci/msrv.sh: NOT RUN: needs 'rustup toolchain install --profile minimal $version'"
     exit 0
