@@ -57,8 +57,8 @@ const LINE: usize = 64;
 unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     // SAFETY: each line lies inside both ranges. Loads need no alignment, and the target is aligned
-    // as the caller promises. The fence touches no memory, but the oldest compiler that this package
-    // supports counts it as unsafe.
+    // as the caller promises. The fence touches no memory, but the oldest compiler that is
+    // supported counts it as unsafe.
     unsafe {
         for line in (0..len).step_by(LINE) {
             let (from, to) = (
