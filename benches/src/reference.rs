@@ -1,5 +1,5 @@
-//! What to compare with. For publishing: harvesting the dirty pages and copying them, without
-//! versions, page maps or observers. For a switch to another version: mapping or copying the pages
+//! The rivals of the goals. That of publish harvests the dirty pages and copies them, without
+//! versions, page maps or observers. That of a switch to another version maps or copies the pages
 //! that differ, one by one.
 
 use crate::workload::{PAGE, Random, random_pages, touch};

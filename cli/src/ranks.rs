@@ -5,7 +5,8 @@ use serde::Serialize;
 use std::ops::Range;
 use tcasm_observer::GlobalField;
 
-/// What is here of an array of a group. The names are JSON keys, which scripts rely on.
+/// The part of an array of a group that is on this host. The names are JSON keys, which scripts
+/// rely on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ranks {
     /// The number of ranks of this host that have a block of the array.

@@ -24,7 +24,7 @@ pub fn read(
     fields: [(&str, ArrayViewMut3<'_, f64>); 2],
 ) -> Result<u64, Failure> {
     let host = ranks_of_host(world, folders);
-    // What the host gets comes here.
+    // The files that the host gets come into this folder.
     let mut process = std::process::id();
     host.process_at_rank(0).broadcast_into(&mut process);
     let dir = std::env::temp_dir().join(format!("{group}-{process}"));

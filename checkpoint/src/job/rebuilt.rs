@@ -37,7 +37,7 @@ pub enum Piece {
 /// The bytes of a piece, or `None` if they could not be read.
 pub type Bytes = Option<Vec<u8>>;
 
-/// What one process has of a set.
+/// The files and the parity of a set that one process has, open.
 pub struct Own {
     files: Vec<Option<File>>,
     parities: Vec<Option<Parity>>,

@@ -47,8 +47,14 @@ impl Process {
 
     /// Finds a checkpoint of which it needs the blocks of its own ranks.
     fn find_own(&mut self) -> Found {
+        self.find_own_in(&self.places())
+    }
+
+    /// The same in other folders.
+    fn find_own_in(&mut self, places: &Places) -> Found {
         let ranks = self.ranks.clone();
-        self.find(|block| ranks.contains(&block.rank))
+        let needs = |block: &Block| ranks.contains(&block.rank);
+        JobCheckpoint::find_with(&mut self.messages, ("heat", None), places, needs)
     }
 
     /// Compares all blocks of its ranks.
@@ -261,10 +267,7 @@ fn manifest_is_read_by_the_first_process_alone() {
             if node == away {
                 places.slow = process.world.root.join("node0/heat.node0_00000010.h5");
             }
-            let ranks = process.ranks.clone();
-            let needs = |block: &Block| ranks.contains(&block.rank);
-            let found =
-                JobCheckpoint::find_with(&mut process.messages, ("heat", None), &places, needs);
+            let found = process.find_own_in(&places);
             if let Ok(Some(found)) = &found {
                 process.check(found);
             }
@@ -309,9 +312,7 @@ fn host_without_room_for_what_it_needs_is_an_error_on_all() {
             rebuild_in: None,
             ..process.places()
         };
-        let ranks = process.ranks.clone();
-        let needs = |block: &Block| ranks.contains(&block.rank);
-        let found = JobCheckpoint::find_with(&mut process.messages, ("heat", None), &places, needs);
+        let found = process.find_own_in(&places);
         found.map(|_| ()).unwrap_err().to_string()
     });
     for error in done {
@@ -386,10 +387,7 @@ fn increment_whose_base_is_in_another_folder_needs_a_folder_for_both() {
         let done = run(&world, &all(2), move |mut process| {
             let mut places = process.places();
             places.rebuild_in = places.rebuild_in.filter(|_| has_folder);
-            let ranks = process.ranks.clone();
-            let needs = |block: &Block| ranks.contains(&block.rank);
-            let found =
-                JobCheckpoint::find_with(&mut process.messages, ("heat", None), &places, needs);
+            let found = process.find_own_in(&places);
             if let Ok(Some(found)) = &found {
                 process.check(found);
             }
