@@ -76,7 +76,8 @@ pub struct CheckpointArguments {
     pub drain_every: u16,
     /// Writes what has changed only, where that may be
     ///
-    /// Keeps up to two more steps pinned. So the window must be at least 3.
+    /// Checkpoints that are to be drained are full, unless each is. Keeps up to two more steps
+    /// pinned. So the window must be at least 3.
     #[arg(long, requires = "fast", help_heading = "Checkpoints")]
     pub increments: bool,
 }

@@ -3,11 +3,16 @@
 use super::collective::{broadcast, gather};
 use super::messages::{Lost, Messages};
 use super::node_file::Merged;
+use super::retention::is_full;
 use super::writer::JobWriter;
 
 impl<M: Messages> JobWriter<M> {
-    /// Returns the committed step that the next increment builds on, if it may be one.
+    /// Returns the committed step that the next checkpoint may be an increment on. There is none
+    /// if it is to be drained, unless each is drained.
     pub fn base(&self) -> Option<u64> {
+        if is_full(self.undrained, self.settings.drain_every) {
+            return None;
+        }
         let last = self.last.as_ref()?.part.step;
         let base = |step: &u64| self.known.get(step)?.base;
         let files = std::iter::successors(Some(last), base).count();

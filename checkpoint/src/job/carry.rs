@@ -3,11 +3,11 @@
 //! All processes go through the same list of transfers. Each piece is answered before the next one
 //! is sent, so no more than one is on its way between two processes.
 
+use super::lost_file::{Bytes, LostFile, Own, Piece};
 use super::messages::{Lost, Messages};
 use super::parity_file::pieces;
 use super::places::Places;
 use super::plan::{Key, Source, Transfer};
-use super::rebuilt::{Bytes, Own, Piece, Rebuilt};
 use super::received::Received;
 use super::record::{FileEntry, Steps};
 use crate::error::WriteError;
@@ -52,7 +52,8 @@ impl<M: Messages> Process<'_, M> {
             Source::Copy(from) if *from == own => self.send_copy(*key, entry, *to)?,
             Source::Copy(_) => {}
             Source::Set { files, parities } => {
-                match Rebuilt::new(self.steps, *key, files, parities) {
+                let commit = key.commit(self.steps);
+                match commit.and_then(|commit| LostFile::new(commit, key.node, files, parities)) {
                     Some(of) if *to == own => return self.rebuild(entry, &of),
                     Some(of) => self.send_pieces(&of, *to)?,
                     None => {}
@@ -88,7 +89,7 @@ impl<M: Messages> Process<'_, M> {
     }
 
     /// Sends what this process has of the stripes of a lost file.
-    fn send_pieces(&mut self, of: &Rebuilt<'_>, to: usize) -> Result<(), Lost> {
+    fn send_pieces(&mut self, of: &LostFile<'_>, to: usize) -> Result<(), Lost> {
         let node = self.messages.node();
         let own = of.own(node, self.group, &self.whole);
         for (stripe, _) in of.stripes() {
@@ -107,7 +108,7 @@ impl<M: Messages> Process<'_, M> {
     fn rebuild(
         &mut self,
         entry: &FileEntry,
-        of: &Rebuilt<'_>,
+        of: &LostFile<'_>,
     ) -> Result<Result<(), WriteError>, Lost> {
         let own = of.own(self.messages.node(), self.group, &self.whole);
         let mut received = Received::begin(self.places, entry);

@@ -32,10 +32,10 @@
 //! | `removal` | files that no checkpoint needs any more |
 //! | `recover`, `returned` | its files after a start, and a return to an earlier step |
 //! | `find`, `find_with`, `places` | the newest readable checkpoint, and its files |
-//! | `bring`, `plan`, `carry`, `rebuilt`, `received` | files that come by messages |
+//! | `bring`, `plan`, `carry`, `received` | files that come by messages |
 //! | `job_checkpoint`, `arrays`, `load` | its values |
 //! | `choice` | what all ranks of a run continue from |
-//! | `protect`, `rebuild` | parity of a set's files, and files from parity |
+//! | `protect`, `lost_file`, `rebuild` | parity of a set's files, and files from parity |
 //! | `scheme`, `code`, `parity_file`, `sets` | stripes, codes, the file of parity, sets of nodes |
 //! | `manifest`, `prepared`, `record`, `sound` | lines about what is committed and prepared |
 //! | `node_file`, `open_files`, `names`, `hashed` | files of nodes, their names and hashes |
@@ -57,6 +57,7 @@ mod find_with;
 mod hashed;
 mod job_checkpoint;
 mod load;
+mod lost_file;
 mod manifest;
 mod messages;
 mod names;
@@ -68,7 +69,6 @@ mod plan;
 mod prepared;
 mod protect;
 mod rebuild;
-mod rebuilt;
 mod received;
 mod record;
 mod recover;

@@ -2,8 +2,7 @@
 
 use super::error::JobError;
 use super::hashed;
-use super::parity_file::{Header, Parity};
-use super::rebuild::Left;
+use super::rebuild::rebuild;
 use super::record::{Commit, FileEntry, Part, Steps, chain};
 use crate::error::WriteError;
 use crate::file::{Fault, Mode};
@@ -190,60 +189,6 @@ fn files_of(
         paths.insert((of.step, part.node), path);
     }
     Ok(paths)
-}
-
-/// Rebuilds the file of a node from the others of its set. `why` says why there is none.
-fn rebuild(
-    (group, of): (&str, &Commit),
-    part: &Part,
-    places: &Places,
-    why: &str,
-) -> Result<PathBuf, JobError> {
-    let node = part.node;
-    let set = of.set_of(node).unwrap_or_default();
-    let parts: Option<Vec<&Part>> = set.iter().map(|node| of.part(*node)).collect();
-    let parts = parts.filter(|parts| !parts.is_empty());
-    let Some(parts) = parts else {
-        return Err(lost(of, format!("the file of node {node} is lost ({why})")));
-    };
-    let parity = |part: &&Part| {
-        let path = places.find(part.parity.as_ref()?).ok()?;
-        Parity::open(&path, &Header::of(group, of, part.node)?).ok()
-    };
-    let left = Left {
-        redundancy: of.redundancy,
-        entries: parts.iter().map(|part| &part.file).collect(),
-        files: parts
-            .iter()
-            .map(|part| places.find(&part.file).ok())
-            .collect(),
-        parities: parts.iter().map(parity).collect(),
-    };
-    let member = set.iter().position(|n| *n == node).unwrap_or_default();
-    match &places.rebuild_in {
-        Some(into) if left.is_enough_for(member) => left.rebuild(member, into, places.mode),
-        into => {
-            let gone = |there: Vec<bool>| {
-                let gone = set.iter().zip(there).filter(|(_, there)| !there);
-                gone.map(|(node, _)| *node).collect::<Vec<_>>()
-            };
-            let (files, parities) = left.there();
-            let (files, parities) = (gone(files), gone(parities));
-            let hint = match into {
-                None if left.is_enough_for(member) => "; give a folder to rebuild it in",
-                _ => "",
-            };
-            Err(lost(
-                of,
-                format!(
-                    "the file of node {node} is lost ({why}). Of its set {set:?}, with \
-                     redundancy {}, the files of nodes {files:?} and the parity of nodes \
-                     {parities:?} are lost{hint}",
-                    of.redundancy.name()
-                ),
-            ))
-        }
-    }
 }
 
 /// Brings the files of a chain into one folder, where increments find what they build on. Returns

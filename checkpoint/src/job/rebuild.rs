@@ -1,120 +1,110 @@
-//! Rebuilds files of lost nodes from the files and the parity of the others.
+//! Rebuilds files of lost nodes in this process, from the files and the parity of the others that
+//! it can reach.
 
-use super::code;
 use super::error::JobError;
-use super::hashed;
-use super::parity_file::{Header, Parity, data_piece, pieces};
-use super::record::FileEntry;
-use super::scheme::{Redundancy, Stripe};
+use super::lost_file::{LostFile, Own};
+use super::parity_file::{Header, Parity, pieces};
+use super::places::Places;
+use super::plan::Key;
+use super::received::Received;
+use super::record::{Commit, Part};
 use crate::error::WriteError;
-use crate::file::{Fault, Mode, atomic, regular};
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-/// The rest of a set: for each member, the path of its file and its parity, if they are whole.
-pub struct Left<'l> {
-    /// The scheme of the set.
-    pub redundancy: Redundancy,
-    /// The files as they were, in the order of the set.
-    pub entries: Vec<&'l FileEntry>,
-    /// The paths of the files.
-    pub files: Vec<Option<PathBuf>>,
-    /// The parity of these files.
-    pub parities: Vec<Option<Parity>>,
+/// The number of this process, which has all that is left.
+const HERE: usize = 0;
+
+/// Rebuilds the file of a node of `group` from the others of its set. `why` says why there is none.
+pub fn rebuild(
+    (group, of): (&str, &Commit),
+    part: &Part,
+    places: &Places,
+    why: &str,
+) -> Result<PathBuf, JobError> {
+    let whole = whole((group, of), part.node, places);
+    let [files, parities] =
+        [false, true].map(|is_parity| holders(of, part.node, &whole, is_parity));
+    let lost = LostFile::new(of, part.node, &files, &parities);
+    if let (Some(lost), Some(into)) = (&lost, &places.rebuild_in)
+        && lost.is_enough()
+    {
+        write(lost, &lost.own(HERE, group, &whole), part, places)?;
+        return Ok(into.join(&part.file.file));
+    }
+    let hint = match &lost {
+        Some(lost) if lost.is_enough() => "; give a folder to rebuild it in",
+        _ => "",
+    };
+    let rest = lost.map_or_else(String::new, |lost| lost.rest());
+    let what = format!("the file of node {} is lost ({why}){rest}{hint}", part.node);
+    Err(JobError::BlocksLost {
+        step: of.step,
+        what,
+    })
 }
 
-impl Left<'_> {
-    /// Returns which members have their file, and which have their parity.
-    pub fn there(&self) -> (Vec<bool>, Vec<bool>) {
-        let files = self.files.iter().map(Option::is_some);
-        let parities = self.parities.iter().map(Option::is_some);
-        (files.collect(), parities.collect())
+/// Returns the files and the parity of the set of a node that are whole.
+fn whole((group, of): (&str, &Commit), node: usize, places: &Places) -> BTreeMap<Key, PathBuf> {
+    let mut whole = BTreeMap::new();
+    for part in set_of(of, node).iter().filter_map(|node| of.part(*node)) {
+        let file = places.find(&part.file).ok();
+        let parity = part.parity.as_ref().and_then(|entry| {
+            let path = places.find(entry).ok()?;
+            Parity::open(&path, &Header::of(group, of, part.node)?).ok()?;
+            Some(path)
+        });
+        for (is_parity, path) in [(false, file), (true, parity)] {
+            whole.extend(path.map(|path| {
+                (
+                    Key {
+                        is_parity,
+                        ..Key::file(part)
+                    },
+                    path,
+                )
+            }));
+        }
     }
-
-    /// Returns true if the file of `member` can be rebuilt. With the redundancy that is left, that
-    /// of another lost member may not be.
-    pub fn is_enough_for(&self, member: usize) -> bool {
-        let (files, parities) = self.there();
-        self.redundancy.can_rebuild(member, &files, &parities)
-    }
-
-    /// Rebuilds the file of `member` in the folder `into`. It gets its name when its hash is right.
-    pub fn rebuild(&self, member: usize, into: &Path, mode: Mode) -> Result<PathBuf, JobError> {
-        let path = into.join(&self.entries[member].file);
-        let fault = |e: io::Error| Fault::from(e).at(&path);
-        let opened = Opened::of(self).map_err(fault)?;
-        let chunk = opened.chunk;
-        atomic::write(&path, mode, |pending| {
-            for stripe in self.redundancy.stripes(self.files.len()) {
-                let own = stripe.data.iter().position(|(m, _)| *m == member);
-                let Some(own) = own else { continue };
-                let start = stripe.data[own].1 as u64 * chunk;
-                for (at, length) in pieces(chunk) {
-                    let piece = opened.piece(&stripe, own, at, length)?;
-                    pending.file().write_all_at(&piece, start + at)?;
-                }
-            }
-            pending.file().set_len(self.entries[member].bytes)?;
-            let found = hashed::check(&pending.here(), self.entries[member]);
-            found.map_err(|why| {
-                Fault::Write(WriteError::NotWritten {
-                    path: path.clone(),
-                    why,
-                })
-            })
-        })?;
-        Ok(path)
-    }
+    whole
 }
 
-/// The open files of a set.
-struct Opened<'l> {
-    files: Vec<Option<File>>,
-    parities: &'l [Option<Parity>],
-    chunk: u64,
-}
-
-impl<'l> Opened<'l> {
-    fn of(left: &'l Left<'_>) -> io::Result<Self> {
-        let files = left
-            .files
-            .iter()
-            .map(|path| path.as_deref().map(regular::open).transpose());
-        Ok(Opened {
-            files: files.collect::<io::Result<_>>()?,
-            parities: &left.parities,
-            chunk: Header::chunk(left.redundancy, left.entries.iter().copied()),
+/// Returns, for each member of the set of a node, this process if it has its file, or its parity.
+fn holders(
+    of: &Commit,
+    node: usize,
+    whole: &BTreeMap<Key, PathBuf>,
+    is_parity: bool,
+) -> Vec<Option<usize>> {
+    let step = of.step;
+    let is_here = |node: usize| {
+        whole.contains_key(&Key {
+            step,
+            node,
+            is_parity,
         })
-    }
+    };
+    let set = set_of(of, node).iter();
+    set.map(|node| is_here(*node).then_some(HERE)).collect()
+}
 
-    /// Returns a piece of data number `own` of a stripe.
-    fn piece(&self, stripe: &Stripe, own: usize, at: u64, length: u64) -> io::Result<Vec<u8>> {
-        let data = stripe.data.iter().map(|(member, chunk)| {
-            let file = self.files[*member].as_ref();
-            file.map(|file| data_piece(file, self.chunk, *chunk, at, length))
-                .transpose()
-        });
-        let parity = stripe.parity.iter().map(|member| {
-            let parity = self.parities[*member].as_ref();
-            parity
-                .map(|parity| self.parity(parity, stripe, at, length))
-                .transpose()
-        });
-        let data = data.collect::<io::Result<_>>()?;
-        let parity = parity.collect::<io::Result<_>>()?;
-        let mut all = code::decode(data, parity).map_err(io::Error::other)?;
-        Ok(all.swap_remove(own))
-    }
+fn set_of(of: &Commit, node: usize) -> &[usize] {
+    of.set_of(node).unwrap_or_default()
+}
 
-    /// Returns a piece of the parity of a stripe.
-    fn parity(&self, of: &Parity, stripe: &Stripe, at: u64, length: u64) -> io::Result<Vec<u8>> {
-        let header = &of.header;
-        let stripes = header.redundancy.stripes(header.set.len());
-        let slots = header.stripes();
-        let slot = slots.iter().position(|(s, _)| stripes[*s] == *stripe);
-        let slot = slot.ok_or(io::ErrorKind::NotFound)?;
-        of.get(slot, at, length)
+/// Writes a lost file. It gets its name when its hash is right.
+fn write(lost: &LostFile<'_>, own: &Own, part: &Part, places: &Places) -> Result<(), WriteError> {
+    let mut received = Received::begin(places, &part.file);
+    for (stripe, chunk) in lost.stripes() {
+        for place in pieces(lost.chunk()) {
+            if !received.is_good() {
+                break;
+            }
+            let sources = lost.sources(&stripe).into_iter();
+            let found = sources.map(|(_, piece)| (piece, own.read(piece, place)));
+            let at = chunk as u64 * lost.chunk() + place.0;
+            received.put(at, lost.compute(&stripe.1, found.collect()));
+        }
     }
+    received.finish(&part.file)
 }

@@ -32,6 +32,11 @@ impl Received {
         Received { path, pending }
     }
 
+    /// Returns true if there was no error.
+    pub fn is_good(&self) -> bool {
+        self.pending.is_ok()
+    }
+
     /// Writes a piece, or notes why there is none.
     pub fn put(&mut self, at: u64, piece: Result<Vec<u8>, String>) {
         let Ok(pending) = &self.pending else {

@@ -32,6 +32,14 @@ pub fn is_due(since: usize, every: usize) -> bool {
     every > 0 && since >= every
 }
 
+/// Returns true if the files of the next commit, after `since` that were not drained, are full ones
+/// because it is to be drained: then the slow tier has one file of each node, which ParaView can
+/// read. If each is drained, increments make the copies small. If a copy has failed, the commits
+/// that follow may be increments again.
+pub fn is_full(since: usize, every: usize) -> bool {
+    every > 1 && (since + 1).is_multiple_of(every)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +58,12 @@ mod tests {
         assert_eq!(kept(&steps, 4, |_| true), steps.keys().copied().collect());
         assert_eq!(kept(&steps, 3, |known| known.drained), BTreeSet::from([10]));
         assert!(is_due(4, 4) && is_due(5, 4) && !is_due(4, 5) && !is_due(4, 0));
+    }
+
+    #[test]
+    fn files_that_will_be_drained_are_full_unless_each_is_drained() {
+        assert!(is_full(3, 4) && !is_full(2, 4));
+        assert!(!is_full(4, 4), "after a copy that failed");
+        assert!(!is_full(0, 1) && !is_full(0, 0));
     }
 }

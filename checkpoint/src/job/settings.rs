@@ -24,7 +24,8 @@ pub struct JobSettings {
     pub keep: usize,
     /// How many checkpoints the slow tier keeps: 2 by default.
     pub keep_slow: usize,
-    /// Each checkpoint of this number is copied to the slow tier: 10 by default, never for 0.
+    /// Each checkpoint of this number is copied to the slow tier: 10 by default, never for 0. It is
+    /// a full one, unless this is 1.
     pub drain_every: usize,
     /// The largest number of files that the checkpoint of a node is read from: a full one and
     /// increments. 16 by default.

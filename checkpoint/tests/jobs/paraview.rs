@@ -4,7 +4,7 @@ use crate::node::run_steps;
 use crate::world::{COLUMNS, ROWS, World};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tcasm_checkpoint::job::Redundancy;
+use tcasm_checkpoint::job::{Redundancy, committed};
 
 /// Returns a Python with VTK. Without one these tests fail, because nothing else shows that VTK can
 /// read the files.
@@ -20,13 +20,13 @@ fn python() -> PathBuf {
     root.join("target/venv/bin/python")
 }
 
-fn read(world: &World, kind: &str) {
+fn read(world: &World, step: u64, kind: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jobs/paraview.py");
-    let numbers = [10, world.ranks() as usize, ROWS, COLUMNS].map(|n| n.to_string());
+    let numbers = [step as usize, world.ranks() as usize, ROWS, COLUMNS].map(|n| n.to_string());
     let output = Command::new(python())
         .arg("-B") // writes no compiled scripts among the sources
         .arg(script)
-        .arg(world.slow().join("heat_00000010.job.vtkhdf"))
+        .arg(world.slow().join(format!("heat_{step:08}.job.vtkhdf")))
         .arg(kind)
         .args(numbers)
         .output()
@@ -62,6 +62,7 @@ fn vtk_reads_global_arrays_as_one_image() {
     let dir = tempfile::tempdir().unwrap();
     read(
         &drained(World::new(dir.path(), 3, Redundancy::Xor)),
+        10,
         "image",
     );
 }
@@ -71,7 +72,7 @@ fn vtk_reads_ranks_with_their_own_grids_as_a_collection() {
     let dir = tempfile::tempdir().unwrap();
     let mut world = World::new(dir.path(), 2, Redundancy::Xor);
     (world.global, world.vector) = (false, false);
-    read(&drained(world), "collection");
+    read(&drained(world), 10, "collection");
 }
 
 #[test]
@@ -90,8 +91,24 @@ fn vtk_reads_meshes_and_particles_with_a_part_for_each_rank() {
         let mut world = World::new(dir.path(), nodes, redundancy);
         world.ranks_per_node = ranks_per_node;
         (world.meshes, world.global, world.vector) = (true, global, false);
-        read(&drained(world), kind);
+        read(&drained(world), 10, kind);
     }
+}
+
+#[test]
+fn vtk_reads_a_drained_step_of_a_job_that_writes_increments() {
+    let dir = tempfile::tempdir().unwrap();
+    let world = World::new(dir.path(), 2, Redundancy::Xor);
+    let world = world.with(|settings| settings.drain_every = 2);
+    let world = World {
+        increments: true,
+        ..world
+    };
+    run_steps(&world, &[10, 20, 30]);
+    let all = committed(&world.slow(), "heat").unwrap();
+    let bases = all.iter().map(|found| found.commit.parts[0].base);
+    assert_eq!(bases.collect::<Vec<_>>(), [None, Some(20)]);
+    read(&world, 20, "image");
 }
 
 #[test]

@@ -1,22 +1,24 @@
-//! A lost file that is rebuilt from the files and the parity of its set, which several processes
-//! have.
+//! A lost file of a node, and what is left of its set to rebuild it: files and parity, which one or
+//! several processes have.
 
 use super::code;
 use super::parity_file::{Header, Parity, data_piece};
 use super::plan::Key;
-use super::record::{Commit, Steps};
+use super::record::{Commit, FileEntry};
 use super::scheme::Stripe;
 use crate::file::regular;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// A file that is rebuilt, and the processes that have the rest of its set.
-pub struct Rebuilt<'c> {
+/// A lost file, and the processes that have the rest of its set.
+pub struct LostFile<'c> {
     commit: &'c Commit,
     set: &'c [usize],
     /// The member whose file is lost.
     member: usize,
+    /// The length of the chunks of the set's files.
+    chunk: u64,
     /// For each member, the process that has its file, and the one that has its parity.
     files: &'c [Option<usize>],
     parities: &'c [Option<usize>],
@@ -62,25 +64,53 @@ impl Own {
     }
 }
 
-impl<'c> Rebuilt<'c> {
-    /// Returns how a file is rebuilt from what these processes have, or `None` if there is no such
-    /// file, or no such set.
+impl<'c> LostFile<'c> {
+    /// Returns the file of `node`, and the processes that have the file and the parity of each
+    /// member of its set, or `None` if it is in no set, or one of other members.
     pub fn new(
-        steps: &'c Steps,
-        key: Key,
+        commit: &'c Commit,
+        node: usize,
         files: &'c [Option<usize>],
         parities: &'c [Option<usize>],
     ) -> Option<Self> {
-        let commit = key.commit(steps)?;
-        let set = commit.set_of(key.node)?;
+        let set = commit.set_of(node)?;
+        let entry = |node: &usize| commit.part(*node).map(|part| &part.file);
+        let entries: Option<Vec<&FileEntry>> = set.iter().map(entry).collect();
         let is_one = set.len() == files.len() && set.len() == parities.len();
-        is_one.then_some(Rebuilt {
+        is_one.then_some(LostFile {
             commit,
             set,
-            member: set.iter().position(|node| *node == key.node)?,
+            member: set.iter().position(|other| *other == node)?,
+            chunk: Header::chunk(commit.redundancy, entries?),
             files,
             parities,
         })
+    }
+
+    /// Returns true if it can be rebuilt. With the redundancy that is left, that of another lost
+    /// node may not be.
+    pub fn is_enough(&self) -> bool {
+        let there = |all: &[Option<usize>]| all.iter().map(Option::is_some).collect::<Vec<_>>();
+        let (files, parities) = (there(self.files), there(self.parities));
+        let redundancy = self.commit.redundancy;
+        redundancy.can_rebuild(self.member, &files, &parities)
+    }
+
+    /// Says what else is lost of its set, for an error.
+    pub fn rest(&self) -> String {
+        let gone = |holders: &[Option<usize>]| {
+            let all = self.set.iter().zip(holders);
+            let gone = all.filter(|(_, holder)| holder.is_none());
+            gone.map(|(node, _)| *node).collect::<Vec<_>>()
+        };
+        format!(
+            ". Of its set {:?}, with redundancy {}, the files of nodes {:?} and the parity of \
+             nodes {:?} are lost",
+            self.set,
+            self.commit.redundancy.name(),
+            gone(self.files),
+            gone(self.parities)
+        )
     }
 
     /// Opens what a process has of the set, which was found to be `whole` there.
@@ -105,14 +135,13 @@ impl<'c> Rebuilt<'c> {
         Own {
             files: self.set.iter().zip(self.files).map(file).collect(),
             parities: self.set.iter().zip(self.parities).map(parity).collect(),
-            chunk: self.chunk(),
+            chunk: self.chunk,
         }
     }
 
     /// Returns the length of the chunks of the set's files.
     pub fn chunk(&self) -> u64 {
-        let parts = self.set.iter().filter_map(|node| self.commit.part(*node));
-        Header::chunk(self.commit.redundancy, parts.map(|part| &part.file))
+        self.chunk
     }
 
     /// Returns the stripes that have data of the lost file, and the number of its chunk in each.
