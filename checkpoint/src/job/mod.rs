@@ -31,7 +31,7 @@
 //! | `base` | what the next increments build on |
 //! | `removal` | files that no checkpoint needs any more |
 //! | `recover`, `returned` | its files after a start, and a return to an earlier step |
-//! | `find`, `find_with`, `places` | the newest readable checkpoint, and its files |
+//! | `find`, `find_with`, `places`, `files` | the newest readable checkpoint, and its files |
 //! | `bring`, `plan`, `carry`, `received` | files that come by messages |
 //! | `job_checkpoint`, `arrays`, `load` | its values |
 //! | `choice` | what all ranks of a run continue from |
@@ -52,6 +52,7 @@ mod collective;
 mod committed;
 mod connect;
 mod error;
+mod files;
 mod find;
 mod find_with;
 mod hashed;
